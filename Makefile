@@ -1,0 +1,145 @@
+# The truth about sources and flags; CMake asks it (make -s print-SRCS). A new room is one word in a list below.
+
+EXTENSION = jobq
+MODULE_big = jobq
+EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control)
+
+# One word is one room: src/FLOOR/ROOM.cpp.
+CORE_ROOMS = back_off duration grace tokens verdict
+PG_ROOMS = call clock door error extension insertion invalidation lock memory owner plan planner random result_set sequence setting \
+    statement text transaction value watch
+QUEUE_ROOMS = administer bounds cancel claim complete counts enqueue fail failure job key line queue renew \
+    require_preload reschedule retry sweep token
+WORKER_ROOMS =
+
+# The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
+SQL_ROOMS = administer enqueue claim renew complete fail cancel retry reschedule sweep counts views
+
+CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)
+PG_SRCS = $(PG_ROOMS:%=src/pg/%.cpp)
+QUEUE_SRCS = $(QUEUE_ROOMS:%=src/queue/%.cpp)
+WORKER_SRCS = $(WORKER_ROOMS:%=src/worker/%.cpp)
+SRCS = src/jobq.cpp src/settings.cpp $(CORE_SRCS) $(PG_SRCS) $(QUEUE_SRCS) $(WORKER_SRCS)
+SQL_SRCS = src/schema.sql $(SQL_ROOMS:%=src/queue/%.sql) src/grants.sql
+BRIDGE_SRCS = $(sort $(wildcard test/bridge/*.cpp))
+
+# Objects stand apart from the sources, so that two compilers can work on one checkout.
+OBJDIR = build/obj
+objects_of = $(patsubst %.cpp,$(OBJDIR)/%.o,$(1))
+OBJS = $(call objects_of,$(SRCS))
+BRIDGE_OBJS = $(call objects_of,$(BRIDGE_SRCS))
+
+DATA_built = jobq--$(EXTVERSION).sql
+DATA = $(sort $(wildcard src/upgrade/jobq--*.sql))
+EXTRA_CLEAN = build
+
+REGRESS = $(sort $(basename $(notdir $(wildcard sql/*.sql))))
+REGRESS_OPTS = --inputdir=. --load-extension=jobq
+ISOLATION = $(sort $(basename $(notdir $(wildcard test/isolation/specs/*.spec))))
+ISOLATION_OPTS = --inputdir=test/isolation --load-extension=jobq
+TAP_TESTS = 1
+PROVE_TESTS = test/t/*.pl
+
+WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-register
+DIALECT = -std=c++20 $(WARNINGS)
+PG_CPPFLAGS = -Isrc -DJOBQ_VERSION='"$(EXTVERSION)"'
+PG_CXXFLAGS = $(DIALECT) -fvisibility=hidden $(CLANG_FLAGS) $(if $(WERROR),-Werror)
+SHLIB_LINK = -Wl,--version-script=dev/exports.map -lstdc++
+
+# The server was configured for gcc: clang meets flags and attributes that it does not know.
+CLANG_FLAGS = $(if $(findstring clang,$(CXX)),-Wno-unknown-warning-option -Wno-ignored-attributes)
+
+# Functions called through the executor gain nothing from bitcode, and it would need clang to build.
+override with_llvm := no
+
+PG_MAJOR ?= 15
+PG_CONFIG ?= $(firstword $(wildcard /usr/lib/postgresql/$(PG_MAJOR)/bin/pg_config) pg_config)
+export PG_MAJOR PG_CONFIG
+
+.DEFAULT_GOAL = all
+
+# These work on a machine that has no PostgreSQL yet; `setup` brings it.
+HOUSE_GOALS = setup check check-% demo bench format
+GOALS = $(or $(MAKECMDGOALS),all)
+ifeq (,$(filter-out $(HOUSE_GOALS),$(GOALS)))
+
+.PHONY: setup check demo bench format
+
+setup:
+	dev/setup
+
+check: setup
+	dev/check
+
+# One suite: check-build, check-lint, check-unit, check-bridge, check-regress, ...
+check-%: setup
+	dev/check $*
+
+demo: setup
+	demo/run
+
+bench: setup
+	bench/queue
+
+format:
+	clang-format -i $$(find src test -name '*.cpp' -o -name '*.hpp')
+
+else ifneq (,$(filter $(HOUSE_GOALS),$(GOALS)))
+
+.PHONY: $(GOALS)
+.NOTPARALLEL:
+$(GOALS):
+	@$(MAKE) $@
+
+else
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq (,$(wildcard $(PGXS)))
+$(error "$(PG_CONFIG) --pgxs" finds no server to build for: run "make setup" or name another PG_CONFIG)
+endif
+include $(PGXS)
+
+# Warnings are about our code, not the server's headers.
+override CPPFLAGS := $(patsubst -I/%,-isystem /%,$(CPPFLAGS))
+
+.PHONY: FORCE objects warnings bridge install-bridge
+
+# Rebuilds everything when the compiler or a flag has changed.
+$(OBJDIR)/flags: FORCE | $(OBJDIR)
+	$(file >$@.new,$(CXX) $(CXXFLAGS) $(CPPFLAGS))
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(OBJDIR):
+	mkdir -p $@
+
+$(OBJDIR)/%.o: %.cpp $(OBJDIR)/flags
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(patsubst %.o,%.d,$(OBJS) $(BRIDGE_OBJS))
+
+$(shlib): dev/exports.map
+
+$(DATA_built): $(SQL_SRCS) jobq.control Makefile
+	{ printf '%s\n' '\echo Use "CREATE EXTENSION jobq" to load this file. \quit'; cat $(SQL_SRCS); } >$@
+
+objects: $(OBJS) $(BRIDGE_OBJS)
+
+# Each compiler in a folder of its own.
+warnings: warnings-g++ warnings-clang++
+warnings-%:
+	$(MAKE) objects CXX=$* WERROR=1 OBJDIR=build/warnings/$*
+
+# A module for the tests alone: it raises, throws and counts destructors through the floor src/pg.
+bridge: $(OBJDIR)/bridge.so
+$(OBJDIR)/bridge.so: $(BRIDGE_OBJS) $(call objects_of,$(PG_SRCS) $(CORE_SRCS))
+	$(COMPILER) -shared -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) -lstdc++
+
+install-bridge: bridge
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)'
+	$(INSTALL_SHLIB) $(OBJDIR)/bridge.so '$(DESTDIR)$(pkglibdir)/'
+
+print-%:
+	$(info $($*)) @:
+
+endif

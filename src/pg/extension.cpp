@@ -1,0 +1,86 @@
+#include "pg/extension.hpp"
+
+#include <string>
+
+#include "pg/error.hpp"
+
+namespace jobq::pg {
+
+namespace {
+
+constexpr const char* kName = "jobq";
+constexpr std::size_t kLongestVersion = 64;
+
+bool preloaded = false;
+
+struct Version {
+  char text[kLongestVersion];
+};
+
+// Empty if the database does not have the extension.
+Version installed_version() {
+  Version version{};
+  Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+              CStringGetDatum(kName));
+  SysScanDesc scan = systable_beginscan(extensions, ExtensionNameIndexId, true, nullptr, 1, &key);
+  HeapTuple tuple = systable_getnext(scan);
+  if (HeapTupleIsValid(tuple)) {
+    bool is_null = false;
+    Datum datum =
+        heap_getattr(tuple, Anum_pg_extension_extversion, RelationGetDescr(extensions), &is_null);
+    if (!is_null) text_to_cstring_buffer(DatumGetTextPP(datum), version.text, kLongestVersion);
+  }
+  systable_endscan(scan);
+  table_close(extensions, AccessShareLock);
+  return version;
+}
+
+void forbid_in_recovery(Oid function) {
+  if (!RecoveryInProgress()) return;
+  char* name = get_func_name(function);
+  PreventCommandDuringRecovery(psprintf("%s.%s()", kName, name == nullptr ? "function" : name));
+}
+
+Oid find_relation(const char* name) {
+  Oid oid = get_relname_relid(name, get_namespace_oid(kName, false));
+  if (!OidIsValid(oid))
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                    errmsg("relation \"%s.%s\" does not exist", kName, name)));
+  return oid;
+}
+
+} // namespace
+
+void note_load() { preloaded = process_shared_preload_libraries_in_progress; }
+
+bool is_preloaded() { return preloaded; }
+
+void require_preload() {
+  if (preloaded) return;
+  raise({.sqlstate = SqlState::not_ready,
+         .message = "jobq must be loaded at the server's start",
+         .hint = "Put shared_preload_libraries = 'jobq' into postgresql.conf (add it to the list "
+                 "if there is one) and restart the server."});
+}
+
+void require_fitting_version() {
+  Version version = guarded<installed_version>();
+  if (std::string(version.text) == JOBQ_VERSION) return;
+  if (version.text[0] == '\0')
+    raise({.sqlstate = SqlState::not_ready,
+           .message = "this database does not have the extension jobq",
+           .hint = "Run CREATE EXTENSION jobq."});
+  raise({.sqlstate = SqlState::not_ready,
+         .message = std::string("extension jobq has version ") + version.text +
+                    ", the loaded library has " JOBQ_VERSION,
+         .hint = "After a package update restart the server; then run ALTER EXTENSION jobq UPDATE "
+                 "TO '" JOBQ_VERSION "' in each database that has it."});
+}
+
+void prevent_during_recovery(Oid function) { guarded<forbid_in_recovery>(function); }
+
+Oid relation(const char* name) { return guarded<find_relation>(name); }
+
+} // namespace jobq::pg

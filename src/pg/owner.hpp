@@ -1,0 +1,21 @@
+// The owner's rights for the length of a call, as SECURITY DEFINER gives them but without its
+// cost. An abort puts the caller back as well.
+#pragma once
+
+#include "pg/postgres.hpp"
+
+namespace jobq::pg {
+
+class OwnerRights {
+ public:
+  explicit OwnerRights(Oid function);
+  ~OwnerRights();
+  OwnerRights(const OwnerRights&) = delete;
+  OwnerRights& operator=(const OwnerRights&) = delete;
+
+ private:
+  Oid caller_ = InvalidOid;
+  int security_context_ = 0;
+};
+
+} // namespace jobq::pg

@@ -1,0 +1,19 @@
+#include "pg/text.hpp"
+
+#include "pg/postgres.hpp"
+
+namespace jobq::pg {
+
+std::string_view clip(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  int length = pg_mbcliplen(text.data(), static_cast<int>(text.size()), static_cast<int>(bytes));
+  return text.substr(0, static_cast<std::size_t>(length));
+}
+
+std::string session_label(std::size_t bytes) {
+  std::string pid = ":" + std::to_string(MyProcPid);
+  std::string_view name = application_name == nullptr ? "" : application_name;
+  return std::string(clip(name, bytes - pid.size())) + pid;
+}
+
+} // namespace jobq::pg

@@ -1,0 +1,16 @@
+// Text in the database's encoding.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace jobq::pg {
+
+// The longest prefix of at most so many bytes that ends at a character's border.
+std::string_view clip(std::string_view text, std::size_t bytes);
+
+// application_name:pid, clipped so that it is at most so many bytes.
+std::string session_label(std::size_t bytes);
+
+} // namespace jobq::pg

@@ -1,0 +1,55 @@
+// The transaction that a call runs in.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "pg/error.hpp"
+
+namespace jobq::pg {
+
+// To be called once, by _PG_init.
+void watch_transactions();
+
+// PREPARE TRANSACTION is refused after this, as the server does after NOTIFY.
+void note_write();
+
+bool is_transaction_block();
+bool has_one_snapshot(); // REPEATABLE READ and SERIALIZABLE
+void make_commit_durable();
+
+class Subtransaction {
+ public:
+  Subtransaction();
+  void release();
+  void roll_back();
+
+ private:
+  MemoryContext memory_;
+  ResourceOwner resources_;
+};
+
+// Runs body in a subtransaction. Nothing returned: it was kept; else it was rolled back, and the
+// error is the server's word on why.
+template <typename Body>
+std::optional<Error> in_subtransaction(Body body) {
+  Subtransaction subtransaction;
+  try {
+    body();
+    subtransaction.release();
+    return std::nullopt;
+  } catch (const Error& error) {
+    Error copy = error;
+    subtransaction.roll_back();
+    return copy;
+  } catch (...) {
+    subtransaction.roll_back();
+    throw;
+  }
+}
+
+// Whether an error speaks of the rows at hand: anything but cancellation, conflicts between
+// transactions, missing resources, and a transaction or server that takes no writes.
+bool is_about_rows(const Error& error);
+
+} // namespace jobq::pg

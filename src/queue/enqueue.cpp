@@ -1,0 +1,243 @@
+// Producers: a job comes to exist, in the caller's transaction.
+#include <array>
+#include <string>
+
+#include "pg/clock.hpp"
+#include "pg/door.hpp"
+#include "pg/error.hpp"
+#include "pg/result_set.hpp"
+#include "pg/sequence.hpp"
+#include "queue/bounds.hpp"
+#include "queue/job.hpp"
+#include "queue/key.hpp"
+#include "queue/line.hpp"
+#include "queue/queue.hpp"
+
+namespace jobq::queue {
+
+namespace {
+
+enum class KeyMode { keep, replace, preserve_run_at, reject };
+
+// What the caller asked for; all jobs of a batch share it but for the payload.
+struct Order {
+  std::string_view task;
+  pg::Value payload; // of a batch: the array
+  std::string_view queue;
+  std::int32_t priority = kDefaultPriority;
+  std::optional<TimestampTz> run_at;
+  std::optional<std::int32_t> max_attempts;
+  std::optional<std::int32_t> max_crashes;
+  pg::Value group_key = pg::null(TEXTOID);
+  pg::Value headers = pg::null(JSONBOID);
+  std::optional<std::string_view> job_key;
+  KeyMode mode = KeyMode::keep;
+  TimestampTz now = 0;
+};
+
+constexpr pg::Parameter kTask{0, "task"};
+constexpr pg::Parameter kPayload{1, "payload"};
+constexpr pg::Parameter kPayloads{1, "payloads"};
+constexpr pg::Parameter kQueue{2, "queue"};
+constexpr pg::Parameter kPriority{3, "priority"};
+constexpr pg::Parameter kRunAt{4, "run_at"};
+constexpr pg::Parameter kDelay{5, "delay"};
+constexpr pg::Parameter kMaxAttempts{6, "max_attempts"};
+constexpr pg::Parameter kMaxCrashes{7, "max_crashes"};
+constexpr pg::Parameter kGroupKey{8, "group_key"};
+constexpr pg::Parameter kJobKey{9, "job_key"};
+constexpr pg::Parameter kJobKeyMode{10, "job_key_mode"};
+constexpr pg::Parameter kHeaders{11, "headers"};
+constexpr pg::Parameter kBatchHeaders{9, "headers"};
+
+#define JOBQ_INSERT_JOB                                                                            \
+  "WITH job AS (INSERT INTO jobq.job (job_id, queue_id, task, payload, headers, priority,"         \
+  " group_key, job_key, max_attempts, max_crashes, enqueued_at) "
+
+#define JOBQ_ONE_JOB JOBQ_INSERT_JOB "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11))"
+
+#define JOBQ_MANY_JOBS                                                                             \
+  JOBQ_INSERT_JOB                                                                                  \
+  "SELECT u.job_id, $2, $3, u.payload, $5, $6, $7, $8, $9, $10, $11"                               \
+  " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.jsonb_array_elements($4))"                   \
+  " AS u(job_id, payload))"
+
+// A new job's id is also its tag: one counter gives both, so jobs are claimed in the order in which
+// their ids were drawn.
+#define JOBQ_INTO_READY                                                                            \
+  " INSERT INTO jobq.ready (queue_id, priority, tag, job_id, attempt, tries, crashes, group_key) "
+#define JOBQ_INTO_DELAYED                                                                          \
+  " INSERT INTO jobq.delayed (job_id, queue_id, run_at, attempt, tries, crashes) "
+
+constinit pg::Statement one_ready(JOBQ_ONE_JOB JOBQ_INTO_READY
+                                  "VALUES ($2, $6, $1, $1, 0, 0, 0, $7)");
+constinit pg::Statement one_delayed(JOBQ_ONE_JOB JOBQ_INTO_DELAYED "VALUES ($1, $2, $12, 0, 0, 0)");
+constinit pg::Statement many_ready(
+    JOBQ_MANY_JOBS JOBQ_INTO_READY
+    "SELECT $2, $6, u.job_id, u.job_id, 0, 0, 0, $7 FROM pg_catalog.unnest($1) AS u(job_id)");
+constinit pg::Statement
+many_delayed(JOBQ_MANY_JOBS JOBQ_INTO_DELAYED
+             "SELECT u.job_id, $2, $12, 0, 0, 0 FROM pg_catalog.unnest($1) AS u(job_id)");
+
+constinit pg::Statement rewrite_job(
+    "UPDATE jobq.job SET task = $2, payload = $3, headers = $4, priority = $5, group_key = $6,"
+    " max_attempts = $7, max_crashes = $8 WHERE job_id OPERATOR(pg_catalog.=) $1");
+
+constinit pg::Statement
+    mark_replaced("UPDATE jobq.lease SET replaced_by = $2 WHERE job_id OPERATOR(pg_catalog.=) $1"
+                  " AND replaced_by IS NULL RETURNING job_id");
+
+KeyMode check_mode(std::string_view mode) {
+  if (mode == "keep") return KeyMode::keep;
+  if (mode == "replace") return KeyMode::replace;
+  if (mode == "preserve_run_at") return KeyMode::preserve_run_at;
+  if (mode == "reject") return KeyMode::reject;
+  pg::raise({.sqlstate = pg::SqlState::invalid_value,
+             .message = "job_key_mode \"" + std::string(mode) + "\" is unknown",
+             .hint = "Pass keep, replace, preserve_run_at or reject."});
+}
+
+std::optional<std::int32_t> read_limit(const pg::Call& call, pg::Parameter parameter) {
+  std::optional<std::int32_t> limit = call.int4_or_null(parameter);
+  if (limit) check_limit(*limit, parameter.name);
+  return limit;
+}
+
+// What single and batch have in common.
+Order read_order(const pg::Call& call) {
+  Order order;
+  order.now = pg::now();
+  order.task = check_name(call.text(kTask), kTask.name);
+  order.queue = check_queue_name(call.text_or_null(kQueue).value_or(kDefaultQueue));
+  order.priority = check_priority(call.int4_or_null(kPriority).value_or(kDefaultPriority));
+  order.run_at = run_at_of(call, kRunAt, kDelay, order.now);
+  order.max_attempts = read_limit(call, kMaxAttempts);
+  order.max_crashes = read_limit(call, kMaxCrashes);
+  order.group_key = call.value(kGroupKey, TEXTOID);
+  if (auto group_key = call.text_or_null(kGroupKey)) check_group_key(*group_key);
+  return order;
+}
+
+Order read_single(const pg::Call& call) {
+  Order order = read_order(call);
+  order.payload = call.is_null(kPayload) ? pg::empty_json_object() : call.value(kPayload, JSONBOID);
+  order.headers = call.value(kHeaders, JSONBOID);
+  order.job_key = call.text_or_null(kJobKey);
+  if (order.job_key) check_job_key(*order.job_key);
+  order.mode = check_mode(call.text_or_null(kJobKeyMode).value_or("keep"));
+  return order;
+}
+
+bool is_delayed(const Order& order) { return order.run_at && *order.run_at > order.now; }
+
+// ids: one id, or the array of a batch's.
+void insert(const Order& order, const Queue& queue, pg::Value ids, pg::Statement& ready,
+            pg::Statement& delayed) {
+  pg::Value queue_id = pg::int8(queue.queue_id);
+  pg::Value task = pg::text(order.task);
+  pg::Value priority = pg::int4(order.priority);
+  pg::Value job_key = order.job_key ? pg::text(*order.job_key) : pg::null(TEXTOID);
+  pg::Value max_attempts = pg::int4_or_null(order.max_attempts);
+  pg::Value max_crashes = pg::int4_or_null(order.max_crashes);
+  pg::Value now = pg::instant(order.now);
+  if (is_delayed(order))
+    delayed.run({ids, queue_id, task, order.payload, order.headers, priority, order.group_key,
+                 job_key, max_attempts, max_crashes, now, pg::instant(*order.run_at)});
+  else
+    ready.run({ids, queue_id, task, order.payload, order.headers, priority, order.group_key,
+               job_key, max_attempts, max_crashes, now});
+}
+
+// The job as ordered, in place of the waiting one that holds the key. False: it does not wait.
+bool replace_waiting(const Order& order, std::int64_t holder) {
+  std::optional<TakenJob> taken = take_job(holder, Which::waiting);
+  if (!taken) return false;
+  rewrite_job.run({pg::int8(holder), pg::text(order.task), order.payload, order.headers,
+                   pg::int4(order.priority), order.group_key, pg::int4_or_null(order.max_attempts),
+                   pg::int4_or_null(order.max_crashes)});
+  const Waiting waiting[] = {{
+      .job_id = holder,
+      .queue_id = taken->queue_id,
+      .priority = order.priority,
+      .group_key = order.group_key,
+      .counters = {.attempt = taken->counters.attempt},
+      .run_at = order.mode == KeyMode::preserve_run_at ? taken->run_at : order.run_at,
+  }};
+  put_waiting(waiting, order.now);
+  return true;
+}
+
+// The running job that holds the key gets no further try, and the new one the key. False: it does
+// not run, or was replaced already.
+bool replace_running(std::int64_t holder, std::int64_t job_id) {
+  if (mark_replaced.run({pg::int8(holder), pg::int8(job_id)}).empty()) return false;
+  pass_key(holder, job_id);
+  return true;
+}
+
+struct Enqueued {
+  std::int64_t job_id;
+  bool is_created;
+};
+
+// Each turn of the loop means that another transaction ended the job, or moved it, between two
+// looks at it and has committed.
+Enqueued enqueue_keyed(const Order& order, const Queue& queue, std::int64_t job_id) {
+  for (;;) {
+    if (take_key(queue.queue_id, *order.job_key, job_id)) break;
+    std::optional<std::int64_t> holder = key_holder(queue.queue_id, *order.job_key);
+    if (!holder) continue;
+    if (order.mode == KeyMode::keep) return {.job_id = *holder, .is_created = false};
+    if (order.mode == KeyMode::reject) complain_of_held_key(*order.job_key, *holder);
+    if (replace_waiting(order, *holder)) return {.job_id = *holder, .is_created = false};
+    if (replace_running(*holder, job_id)) break;
+    check_holder(queue.queue_id, *order.job_key, *holder);
+  }
+  insert(order, queue, pg::int8(job_id), one_ready, one_delayed);
+  return {.job_id = job_id, .is_created = true};
+}
+
+Enqueued enqueue_one(const pg::Call& call) {
+  Order order = read_single(call);
+  Queue queue = share_or_make_queue(order.queue);
+  std::int64_t job_id = pg::next_number(kJobNumber);
+  if (order.job_key) return enqueue_keyed(order, queue, job_id);
+  insert(order, queue, pg::int8(job_id), one_ready, one_delayed);
+  return {.job_id = job_id, .is_created = true};
+}
+
+Datum enqueue(pg::Call& call) { return call.returns(enqueue_one(call).job_id); }
+
+Datum enqueue_unique(pg::Call& call) {
+  Enqueued enqueued = enqueue_one(call);
+  pg::ResultSet set(call);
+  set.add({pg::int8(enqueued.job_id), pg::boolean(enqueued.is_created)});
+  return set.done();
+}
+
+Datum enqueue_batch(pg::Call& call) {
+  call.require(kPayloads);
+  Order order = read_order(call);
+  order.payload = call.value(kPayloads, JSONBOID);
+  order.headers = call.value(kBatchHeaders, JSONBOID);
+  std::optional<std::size_t> count = pg::json_array_length(order.payload.datum);
+  if (!count)
+    pg::raise({.sqlstate = pg::SqlState::invalid_value,
+               .message = "payloads must be a JSON array",
+               .hint = "Pass one array with an element for each job, such as '[{\"n\": 1}]'."});
+
+  Queue queue = share_or_make_queue(order.queue);
+  std::vector<std::int64_t> ids = pg::next_numbers(kJobNumber, *count);
+  if (!ids.empty()) insert(order, queue, pg::int8_array(ids), many_ready, many_delayed);
+  pg::ResultSet set(call);
+  for (std::int64_t id : ids) set.add({pg::int8(id)});
+  return set.done();
+}
+
+} // namespace
+
+JOBQ_WRITING(jobq_enqueue, enqueue)
+JOBQ_WRITING(jobq_enqueue_unique, enqueue_unique)
+JOBQ_WRITING(jobq_enqueue_batch, enqueue_batch)
+
+} // namespace jobq::queue

@@ -1,0 +1,125 @@
+// Failing and snoozing: an attempt ends in an orderly way, and its job goes back or dies.
+#include <algorithm>
+
+#include "pg/door.hpp"
+#include "pg/random.hpp"
+#include "pg/text.hpp"
+#include "queue/bounds.hpp"
+#include "queue/failure.hpp"
+#include "queue/job.hpp"
+#include "queue/line.hpp"
+#include "queue/token.hpp"
+
+namespace jobq::queue {
+
+namespace {
+
+// The attempt's lease and its job, taken out of the line.
+struct TakenAttempt {
+  TakenLease lease;
+  JobFacts job;
+};
+
+std::optional<TakenAttempt> take_attempt(const core::TokenGroup& token) {
+  pg::Rows rows = take_leases(token);
+  if (rows.empty()) return std::nullopt;
+  TakenLease lease = lease_at(rows, 0, token.attempt);
+  lease.worker = pg::copied(lease.worker);
+  return TakenAttempt{.lease = lease, .job = require_job(lease.job_id)};
+}
+
+void end(const TakenLease& lease, core::Fate fate, std::string_view reason, TimestampTz now) {
+  const Ended ended[] = {{.job_id = lease.job_id,
+                          .queue_id = lease.queue_id,
+                          .counters = lease.counters,
+                          .state = fate == core::Fate::dead ? kDead : kCancelled,
+                          .reason = pg::text(reason),
+                          .worker = lease.worker,
+                          .claimed_at = lease.claimed_at}};
+  finish(ended, now);
+}
+
+Line put_back(const TakenAttempt& attempt, core::Counters counters, TimestampTz run_at,
+              TimestampTz now) {
+  const Waiting waiting[] = {{.job_id = attempt.lease.job_id,
+                              .queue_id = attempt.lease.queue_id,
+                              .priority = attempt.job.priority,
+                              .group_key = attempt.job.group_key,
+                              .counters = counters,
+                              .run_at = run_at}};
+  return put_waiting(waiting, now);
+}
+
+std::optional<core::Microseconds> read_retry_in(const pg::Call& call, pg::Parameter parameter) {
+  std::optional<core::Interval> interval = call.interval_or_null(parameter);
+  if (!interval) return std::nullopt;
+  return check_length(*interval, parameter.name);
+}
+
+Datum fail(pg::Call& call) {
+  constexpr pg::Parameter kRetryIn{3, "retry_in"};
+  TimestampTz now = pg::now();
+  core::TokenGroup token = read_token(call);
+  pg::Value error = pg::text(pg::clip(call.text({2, "error"}), kLongestText));
+  std::optional<core::Microseconds> retry_in = read_retry_in(call, kRetryIn);
+  if (retry_in) after(now, *retry_in, kRetryIn.name);
+  bool may_retry = call.boolean_or_null({4, "retry"}).value_or(true);
+
+  std::optional<TakenAttempt> attempt = take_attempt(token);
+  if (!attempt) return call.returns_null();
+  const TakenLease& lease = attempt->lease;
+  const Failure failure[] = {{.job_id = lease.job_id,
+                              .attempt = lease.counters.attempt,
+                              .kind = kError,
+                              .error = error,
+                              .worker = lease.worker,
+                              .claimed_at = lease.claimed_at}};
+  record(failure, now);
+
+  Queue queue = require_queue(lease.queue_id);
+  core::Limits limits = limits_of(queue, attempt->job.max_attempts, attempt->job.max_crashes);
+  core::Verdict verdict = core::verdict_on(core::Failed{.counters = lease.counters,
+                                                        .limits = limits,
+                                                        .may_retry = may_retry,
+                                                        .replaced_by = lease.replaced_by});
+  if (verdict.fate != core::Fate::again) {
+    end(lease, verdict.fate, verdict.reason, now);
+    return call.returns_text(verdict.fate == core::Fate::dead ? kDead : kCancelled);
+  }
+  core::Microseconds wait = retry_in.value_or(
+      core::back_off_after(queue.back_off, lease.counters.tries, pg::random_fraction()));
+  core::Counters counters = lease.counters;
+  counters.crashes = 0;
+  TimestampTz run_at = std::min(core::later(now, wait, pg::kLastInstant), pg::kLastInstant);
+  Line line = put_back(*attempt, counters, run_at, now);
+  return call.returns_text(line == Line::delayed ? "delayed" : "ready");
+}
+
+Datum snooze(pg::Call& call) {
+  constexpr pg::Parameter kDelay{2, "delay"};
+  TimestampTz now = pg::now();
+  core::TokenGroup token = read_token(call);
+  call.require(kDelay);
+  TimestampTz run_at =
+      after(now, check_length(*call.interval_or_null(kDelay), kDelay.name), kDelay.name);
+
+  std::optional<TakenAttempt> attempt = take_attempt(token);
+  if (!attempt) return call.returns(false);
+  const TakenLease& lease = attempt->lease;
+  if (lease.replaced_by) {
+    end(lease, core::Fate::cancelled, core::replaced_by(*lease.replaced_by), now);
+    return call.returns(true);
+  }
+  core::Counters counters = lease.counters;
+  counters.tries -= 1;
+  counters.crashes = 0;
+  put_back(*attempt, counters, run_at, now);
+  return call.returns(true);
+}
+
+} // namespace
+
+JOBQ_WRITING(jobq_fail, fail)
+JOBQ_WRITING(jobq_snooze, snooze)
+
+} // namespace jobq::queue

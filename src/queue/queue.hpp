@@ -1,0 +1,57 @@
+// Queues and their settings. Each session keeps those that it used, and forgets them when a
+// trigger on jobq.queue says through the server's invalidation messages that one has changed: the
+// rule by which the server caches its own catalogs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/back_off.hpp"
+#include "core/verdict.hpp"
+
+namespace jobq::queue {
+
+struct Queue {
+  std::int64_t queue_id = 0;
+  std::string name;
+  bool is_paused = false;
+  core::Limits limits;
+  core::Microseconds lease = 0;
+  core::BackOff back_off;
+  core::Microseconds keep_completed = 0;
+  core::Microseconds keep_dead = 0;
+};
+
+// To be called once, by _PG_init.
+void watch_settings();
+
+std::optional<Queue> find_queue(std::string_view name);
+std::optional<Queue> find_queue(std::int64_t queue_id);
+
+// Raises 42704 with the hint to create_queue.
+Queue require_queue(std::string_view name);
+
+// The queue of a job; raises if its row is missing (a restore may be under way).
+Queue require_queue(std::int64_t queue_id);
+
+// The queue, shared with whoever else puts jobs into it and kept from drop_queue until the
+// transaction's end: look up, lock, and look again, since it may have been dropped in between.
+Queue share_queue(std::string_view name);
+// The same for the queue of a job that was looked up before; nothing if it is gone.
+std::optional<Queue> share_queue(std::int64_t queue_id);
+// The same, but nothing for the default queue if nobody has used it yet.
+std::optional<Queue> share_queue_if_made(std::string_view name);
+
+// The queue, held alone until the transaction's end.
+Queue have_queue(std::string_view name);
+
+// share_queue, but the default queue comes to exist.
+Queue share_or_make_queue(std::string_view name);
+
+// Limits left NULL at enqueue are the queue's of this moment.
+core::Limits limits_of(const Queue& queue, std::optional<std::int32_t> max_attempts,
+                       std::optional<std::int32_t> max_crashes);
+
+} // namespace jobq::queue

@@ -1,0 +1,257 @@
+// The sweep: due jobs become ready, the jobs of dead workers come back or die, and what was kept
+// long enough goes. Any session may call it, and any number at once: each row is taken by one
+// sweep, and passed over by the others while that one has it.
+#include <algorithm>
+#include <vector>
+
+#include "core/back_off.hpp"
+#include "pg/door.hpp"
+#include "pg/error.hpp"
+#include "pg/memory.hpp"
+#include "pg/random.hpp"
+#include "pg/result_set.hpp"
+#include "pg/transaction.hpp"
+#include "pg/watch.hpp"
+#include "queue/bounds.hpp"
+#include "queue/failure.hpp"
+#include "queue/line.hpp"
+#include "queue/queue.hpp"
+#include "settings.hpp"
+
+namespace jobq::queue {
+
+namespace {
+
+constexpr std::size_t kPage = 1000;
+constexpr std::int32_t kMostJobs = 1'000'000;
+
+// $1: until when; $2: rows that have failed in this sweep.
+constinit pg::Statement next_due(
+    "SELECT d.job_id, d.queue_id, d.attempt, d.tries, d.crashes, j.priority::integer, j.group_key"
+    " FROM jobq.delayed AS d JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
+    " WHERE d.run_at OPERATOR(pg_catalog.<=) $1 AND d.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
+    " ORDER BY d.run_at, d.job_id LIMIT 1000 FOR UPDATE OF d SKIP LOCKED");
+
+constinit pg::Statement
+    delete_delayed("DELETE FROM jobq.delayed WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+
+// Leases claimed before the last disturbance ($3) are left alone until it is $4 microseconds past,
+// or a third of their length if that is more; it is $5 past now.
+constinit pg::Statement next_expired(
+    "SELECT l.job_id, l.queue_id, l.attempt, l.tries, l.crashes, j.priority::integer, j.group_key,"
+    " l.worker, l.claimed_at, l.replaced_by, j.max_attempts, j.max_crashes"
+    " FROM jobq.lease AS l JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
+    " JOIN jobq.queue AS q ON q.queue_id OPERATOR(pg_catalog.=) l.queue_id"
+    " WHERE l.expires_at OPERATOR(pg_catalog.<=) $1 AND l.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
+    " AND (l.claimed_at OPERATOR(pg_catalog.>=) $3"
+    " OR $5 OPERATOR(pg_catalog.>=) GREATEST($4, l.length OPERATOR(pg_catalog./) 3))"
+    " ORDER BY l.expires_at LIMIT 1000 FOR UPDATE OF l SKIP LOCKED");
+
+constinit pg::Statement
+    delete_leases("DELETE FROM jobq.lease WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+
+constinit pg::Statement
+    next_to_prune("SELECT job_id FROM jobq.finished WHERE prune_at OPERATOR(pg_catalog.<=) $1"
+                  " AND job_id OPERATOR(pg_catalog.<>) ALL ($2)"
+                  " ORDER BY prune_at LIMIT 1000 FOR UPDATE SKIP LOCKED");
+
+constinit pg::Statement
+    delete_finished("DELETE FROM jobq.finished WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+
+struct Swept {
+  std::int64_t promoted = 0;
+  std::int64_t retried = 0;
+  std::int64_t died = 0;
+
+  void add(const Swept& other) {
+    promoted += other.promoted;
+    retried += other.retried;
+    died += other.died;
+  }
+};
+
+using Rows = std::span<const std::uint64_t>;
+
+// One kind of work: how to find the next rows, locked, and what to do with some of them.
+struct Task {
+  const char* name;
+  pg::Rows (*find)(TimestampTz now, pg::Value failed, std::size_t most);
+  Swept (*work)(const pg::Rows& rows, Rows chosen, TimestampTz now);
+};
+
+std::vector<std::int64_t> ids_of(const pg::Rows& rows, Rows chosen) {
+  std::vector<std::int64_t> ids;
+  ids.reserve(chosen.size());
+  for (std::uint64_t row : chosen) ids.push_back(rows.int8(row, 0));
+  return ids;
+}
+
+core::Counters counters_at(const pg::Rows& rows, std::uint64_t row) {
+  return {.attempt = rows.int4(row, 2), .tries = rows.int4(row, 3), .crashes = rows.int4(row, 4)};
+}
+
+Waiting waiting_at(const pg::Rows& rows, std::uint64_t row) {
+  return {.job_id = rows.int8(row, 0),
+          .queue_id = rows.int8(row, 1),
+          .priority = rows.int4(row, 5),
+          .group_key = rows.at(row, 6),
+          .counters = counters_at(rows, row)};
+}
+
+pg::Rows find_due(TimestampTz now, pg::Value failed, std::size_t most) {
+  return next_due.run({pg::instant(now), failed}, most);
+}
+
+Swept promote(const pg::Rows& rows, Rows chosen, TimestampTz now) {
+  delete_delayed.run({pg::int8_array(ids_of(rows, chosen))});
+  std::vector<Waiting> waiting;
+  for (std::uint64_t row : chosen) waiting.push_back(waiting_at(rows, row));
+  put_waiting(waiting, now);
+  return {.promoted = static_cast<std::int64_t>(chosen.size())};
+}
+
+pg::Rows find_expired(TimestampTz now, pg::Value failed, std::size_t most) {
+  core::Watch watch = pg::look_at_clocks();
+  return next_expired.run({pg::instant(now), failed, pg::instant(watch.disturbed_at),
+                           pg::int8(std::int64_t{settings::sweep_grace} * 1000),
+                           pg::int8(now - watch.disturbed_at)},
+                          most);
+}
+
+Failure expiry_at(const pg::Rows& rows, std::uint64_t row) {
+  return {.job_id = rows.int8(row, 0),
+          .attempt = rows.int4(row, 2),
+          .kind = kExpired,
+          .error = pg::text("lease expired"),
+          .worker = rows.at(row, 7),
+          .claimed_at = rows.at(row, 8)};
+}
+
+Ended ended_at(const pg::Rows& rows, std::uint64_t row, const core::Verdict& verdict) {
+  return {.job_id = rows.int8(row, 0),
+          .queue_id = rows.int8(row, 1),
+          .counters = counters_at(rows, row),
+          .state = verdict.fate == core::Fate::dead ? kDead : kCancelled,
+          .reason = pg::text(verdict.reason),
+          .worker = rows.at(row, 7),
+          .claimed_at = rows.at(row, 8)};
+}
+
+// The job's next try, one crash later.
+Waiting retry_at(const pg::Rows& rows, std::uint64_t row, const Queue& queue, TimestampTz now) {
+  Waiting waiting = waiting_at(rows, row);
+  waiting.counters.crashes += 1;
+  core::Microseconds wait =
+      core::back_off_after(queue.back_off, waiting.counters.tries, pg::random_fraction());
+  waiting.run_at = std::min(core::later(now, wait, pg::kLastInstant), pg::kLastInstant);
+  return waiting;
+}
+
+Swept rescue(const pg::Rows& rows, Rows chosen, TimestampTz now) {
+  std::vector<Failure> failures;
+  std::vector<Waiting> waiting;
+  std::vector<Ended> ended;
+  Swept swept;
+  for (std::uint64_t row : chosen) {
+    Queue queue = require_queue(rows.int8(row, 1));
+    Waiting retry = retry_at(rows, row, queue, now);
+    core::Limits limits = limits_of(queue, rows.int4_or_null(row, 10), rows.int4_or_null(row, 11));
+    core::Verdict verdict = core::verdict_on(core::Expired{
+        .counters = retry.counters, .limits = limits, .replaced_by = rows.int8_or_null(row, 9)});
+    failures.push_back(expiry_at(rows, row));
+    if (verdict.fate == core::Fate::again)
+      waiting.push_back(retry);
+    else
+      ended.push_back(ended_at(rows, row, verdict));
+    swept.retried += verdict.fate == core::Fate::again ? 1 : 0;
+    swept.died += verdict.fate == core::Fate::dead ? 1 : 0;
+  }
+  delete_leases.run({pg::int8_array(ids_of(rows, chosen))});
+  record(failures, now);
+  put_waiting(waiting, now);
+  finish(ended, now);
+  return swept;
+}
+
+pg::Rows find_to_prune(TimestampTz now, pg::Value failed, std::size_t most) {
+  return next_to_prune.run({pg::instant(now), failed}, most);
+}
+
+Swept prune(const pg::Rows& rows, Rows chosen, TimestampTz) {
+  std::vector<std::int64_t> ids = ids_of(rows, chosen);
+  delete_finished.run({pg::int8_array(ids)});
+  forget_jobs(ids);
+  return {};
+}
+
+constexpr Task kTasks[] = {{.name = "promote", .find = find_due, .work = promote},
+                           {.name = "rescue", .find = find_expired, .work = rescue},
+                           {.name = "prune", .find = find_to_prune, .work = prune}};
+
+void complain_of_row(const Task& task, std::int64_t job_id, const pg::Error& error) {
+  pg::warn({.sqlstate = pg::SqlState::data_corrupted,
+            .message = "sweep could not " + std::string(task.name) + " job " +
+                       std::to_string(job_id) + ": " + error.message(),
+            .detail = "The job stays where it is; the sweep goes on with the others."});
+}
+
+// All rows of a page at once; if one of them raises, each by itself, so that a bad row stops
+// nobody else.
+Swept work_page(const Task& task, const pg::Rows& rows, TimestampTz now,
+                std::vector<std::int64_t>& failed) {
+  std::vector<std::uint64_t> all(rows.size());
+  for (std::uint64_t row = 0; row < rows.size(); ++row) all[row] = row;
+
+  Swept swept;
+  std::optional<pg::Error> error =
+      pg::in_subtransaction([&] { swept = task.work(rows, all, now); });
+  if (!error) return swept;
+  if (!pg::is_about_rows(*error)) throw *error;
+
+  swept = {};
+  for (std::uint64_t row : all) {
+    Swept one;
+    error = pg::in_subtransaction([&] { one = task.work(rows, Rows(&row, 1), now); });
+    if (!error) {
+      swept.add(one);
+      continue;
+    }
+    if (!pg::is_about_rows(*error)) throw *error;
+    complain_of_row(task, rows.int8(row, 0), *error);
+    failed.push_back(rows.int8(row, 0));
+  }
+  return swept;
+}
+
+Swept work_off(const Task& task, std::size_t most) {
+  TimestampTz now = pg::now();
+  Swept swept;
+  std::vector<std::int64_t> failed;
+  for (std::size_t seen = 0; seen < most;) {
+    const pg::TurnMemory memory;
+    std::size_t wanted = std::min(kPage, most - seen);
+    std::size_t failed_before = failed.size();
+    pg::Rows rows = task.find(now, pg::int8_array(failed), wanted);
+    if (rows.empty()) break;
+    swept.add(work_page(task, rows, now, failed));
+    seen += rows.size() - (failed.size() - failed_before);
+    if (rows.size() < wanted) break;
+  }
+  return swept;
+}
+
+Datum sweep(pg::Call& call) {
+  std::int32_t max_jobs = 1000;
+  if (auto given = call.int4_or_null({0, "max_jobs"})) max_jobs = check_max_jobs(*given, kMostJobs);
+  Swept swept;
+  for (const Task& task : kTasks) swept.add(work_off(task, static_cast<std::size_t>(max_jobs)));
+  pg::ResultSet set(call);
+  set.add({pg::int8(swept.promoted), pg::int8(swept.retried), pg::int8(swept.died)});
+  return set.done();
+}
+
+} // namespace
+
+JOBQ_WRITING(jobq_sweep, sweep)
+
+} // namespace jobq::queue

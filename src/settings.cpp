@@ -1,0 +1,40 @@
+#include "settings.hpp"
+
+#include "pg/setting.hpp"
+
+namespace jobq::settings {
+
+int claim_in_transaction = kWarn;
+bool async_claims = false;
+int sweep_grace = 30'000;
+
+namespace {
+
+constexpr config_enum_entry kClaimInTransaction[] = {{"warn", kWarn, false},
+                                                     {"allow", kAllow, false},
+                                                     {"error", kError, false},
+                                                     {nullptr, 0, false}};
+
+} // namespace
+
+void define() {
+  pg::define_choice({.name = "jobq.claim_in_transaction",
+                     .sentence = "What a claim inside a transaction block does: warn once a "
+                                 "session, allow, or error.",
+                     .context = PGC_USERSET},
+                    &claim_in_transaction, kWarn, kClaimInTransaction);
+  pg::define_switch({.name = "jobq.async_claims",
+                     .sentence = "Lets claims follow synchronous_commit: a crash may forget that "
+                                 "an attempt was started.",
+                     .context = PGC_SUSET},
+                    &async_claims, false);
+  pg::define_number({.name = "jobq.sweep_grace",
+                     .sentence = "Time that leases taken before a restart or a leap of the clock "
+                                 "have to be renewed before they expire.",
+                     .context = PGC_SIGHUP,
+                     .flags = GUC_UNIT_MS},
+                    &sweep_grace, {.default_value = 30'000, .least = 0, .most = 3'600'000});
+  pg::reserve_prefix();
+}
+
+} // namespace jobq::settings
