@@ -122,7 +122,7 @@ CREATE TABLE jobq.delayed (
   autovacuum_analyze_threshold = 10000
 );
 
-CREATE INDEX delayed_run_at ON jobq.delayed (run_at);
+CREATE INDEX delayed_run_at ON jobq.delayed (run_at, job_id);
 
 COMMENT ON TABLE jobq.delayed IS 'line of the jobs that wait for their time';
 
