@@ -136,6 +136,7 @@ CREATE TABLE jobq.lease (
   attempt integer NOT NULL,
   tries integer NOT NULL,
   crashes integer NOT NULL,
+  keyed boolean NOT NULL,
   worker text NOT NULL
 ) WITH (
   vacuum_truncate = off,
@@ -149,7 +150,8 @@ CREATE TABLE jobq.lease (
 
 CREATE INDEX lease_expires_at ON jobq.lease (expires_at);
 
-COMMENT ON TABLE jobq.lease IS 'line of the jobs that a worker has; length is microseconds';
+COMMENT ON TABLE jobq.lease IS
+  'line of the jobs that a worker has; length is microseconds; keyed: the job has a key to free when it ends';
 
 CREATE TABLE jobq.finished (
   job_id bigint PRIMARY KEY,

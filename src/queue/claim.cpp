@@ -29,7 +29,8 @@ constexpr std::size_t kLongestWorker = 63;
 // under way, a hand in the tables), is passed over before it is locked.
 constinit pg::Statement next_ready(
     "SELECT r.ctid, r.job_id, r.priority::integer, r.attempt, r.tries, r.crashes, r.group_key,"
-    " j.task, j.payload, j.headers, j.max_attempts, j.max_crashes, j.enqueued_at,"
+    " j.job_key IS NOT NULL, j.task, j.payload, j.headers, j.max_attempts, j.max_crashes,"
+    " j.enqueued_at,"
     " CASE WHEN r.attempt OPERATOR(pg_catalog.>) 0 THEN"
     " (SELECT f.error FROM jobq.failure AS f WHERE f.job_id OPERATOR(pg_catalog.=) r.job_id"
     " ORDER BY f.attempt DESC LIMIT 1) END"
@@ -41,9 +42,9 @@ constinit pg::Statement next_ready(
 constinit pg::Statement
     delete_ready("DELETE FROM jobq.ready WHERE ctid OPERATOR(pg_catalog.=) ANY ($1)");
 
-constinit pg::Insertion into_lease("jobq.lease",
-                                   "job_id, queue_id, attempt, tries, crashes, worker, claimed_at,"
-                                   " length, expires_at");
+constinit pg::Insertion
+    into_lease("jobq.lease", "job_id, queue_id, attempt, tries, crashes, keyed, worker, claimed_at,"
+                             " length, expires_at");
 
 enum Column {
   kTid,
@@ -53,6 +54,7 @@ enum Column {
   kTries,
   kCrashes,
   kGroupKey,
+  kIsKeyed,
   kTask,
   kPayload,
   kHeaders,
@@ -125,8 +127,9 @@ void move(const pg::Rows& rows, const Turn& turn, const Queue& queue, const Clai
   for (std::uint64_t row : turn.claimed)
     leases.add({rows.at(row, kJobId), pg::int8(queue.queue_id),
                 pg::int4(rows.int4(row, kAttempt) + 1), pg::int4(rows.int4(row, kTries) + 1),
-                rows.at(row, kCrashes), claim.worker, pg::instant(lease.claimed_at),
-                pg::int8(lease.length), pg::instant(lease.expires_at)});
+                rows.at(row, kCrashes), rows.at(row, kIsKeyed), claim.worker,
+                pg::instant(lease.claimed_at), pg::int8(lease.length),
+                pg::instant(lease.expires_at)});
   leases.insert();
   finish(turn.dead, lease.claimed_at);
 }

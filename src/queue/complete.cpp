@@ -51,7 +51,9 @@ std::vector<bool> complete_all(const TokenBatch& batch, const Results& results) 
                        .state = kCompleted,
                        .result = results.empty() ? pg::null(JSONBOID) : results[position],
                        .worker = lease.worker,
-                       .claimed_at = lease.claimed_at});
+                       .claimed_at = lease.claimed_at,
+                       .may_have_key = lease.is_keyed,
+                       .may_have_failures = lease.counters.attempt > 1});
     }
     finish(ended, now);
   }

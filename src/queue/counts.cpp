@@ -33,18 +33,12 @@ constinit pg::Statement
   "SELECT queue_id, pg_catalog.count(*), " state " FROM jobq." line                                \
   " WHERE $1 IS NULL OR queue_id OPERATOR(pg_catalog.=) $1 GROUP BY 1, 3"
 
-struct LineCount {
-  const char* line;
-  pg::Statement& count;
-  const char* estimate; // "... = " and the queue's id
-  State state;          // of all rows, or the first of the finished states
-};
-
 constinit pg::Statement count_delayed(JOBQ_COUNT("delayed", "0"));
 constinit pg::Statement count_ready(JOBQ_COUNT("ready", "1"));
 constinit pg::Statement count_running(JOBQ_COUNT("lease", "2"));
-constinit pg::Statement count_finished(JOBQ_COUNT(
-    "finished", "CASE state WHEN 'completed' THEN 3 WHEN 'cancelled' THEN 4 ELSE 5 END"));
+constinit pg::Statement count_finished(
+    JOBQ_COUNT("finished", "CASE WHEN state OPERATOR(pg_catalog.=) 'completed' THEN 3"
+                           " WHEN state OPERATOR(pg_catalog.=) 'cancelled' THEN 4 ELSE 5 END"));
 
 void add_exact(CountsById& counts, pg::Statement& statement, pg::Value queue_id) {
   pg::Rows rows = statement.run_freely({queue_id});

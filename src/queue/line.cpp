@@ -25,14 +25,16 @@ constinit pg::Insertion into_finished("jobq.finished",
 constinit pg::Statement
     free_keys("DELETE FROM jobq.key WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
-constinit pg::Statement delete_jobs(
-    "WITH unfailed AS (DELETE FROM jobq.failure WHERE job_id OPERATOR(pg_catalog.=) ANY ($1))"
-    " DELETE FROM jobq.job WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+constinit pg::Statement
+    delete_failures("DELETE FROM jobq.failure WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+
+constinit pg::Statement
+    delete_jobs("DELETE FROM jobq.job WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
 constinit pg::Statement delete_leases(
     "DELETE FROM jobq.lease"
     " WHERE job_id OPERATOR(pg_catalog.=) ANY ($1) AND attempt OPERATOR(pg_catalog.=) $2"
-    " RETURNING job_id, queue_id, tries, crashes, worker, claimed_at, replaced_by");
+    " RETURNING job_id, queue_id, tries, crashes, worker, claimed_at, replaced_by, keyed");
 
 // One snapshot sees a live job in exactly one line. If that row is gone by the time it is locked,
 // the job has moved: `stood` without a row taken says look again.
@@ -112,11 +114,21 @@ void log_death(const Ended& job) {
                "\" is dead: " + std::string(pg::view_of_text(job.reason.datum)));
 }
 
-std::vector<std::int64_t> ids_of(std::span<const Ended> jobs) {
+template <typename Condition>
+std::vector<std::int64_t> ids_of(std::span<const Ended> jobs, Condition condition) {
   std::vector<std::int64_t> ids;
-  ids.reserve(jobs.size());
-  for (const Ended& job : jobs) ids.push_back(job.job_id);
+  for (const Ended& job : jobs)
+    if (condition(job)) ids.push_back(job.job_id);
   return ids;
+}
+
+void run_on(pg::Statement& statement, std::span<const std::int64_t> job_ids) {
+  if (!job_ids.empty()) statement.run({pg::int8_array(job_ids)});
+}
+
+void forget(std::span<const Ended> jobs) {
+  run_on(delete_failures, ids_of(jobs, [](const Ended& job) { return job.may_have_failures; }));
+  run_on(delete_jobs, ids_of(jobs, [](const Ended&) { return true; }));
 }
 
 } // namespace
@@ -135,12 +147,12 @@ Line put_waiting(std::span<const Waiting> jobs, TimestampTz now) {
 }
 
 void forget_jobs(std::span<const std::int64_t> job_ids) {
-  if (!job_ids.empty()) delete_jobs.run({pg::int8_array(job_ids)});
+  run_on(delete_failures, job_ids);
+  run_on(delete_jobs, job_ids);
 }
 
 void finish(std::span<const Ended> jobs, TimestampTz now) {
-  if (jobs.empty()) return;
-  free_keys.run({pg::int8_array(ids_of(jobs))});
+  run_on(free_keys, ids_of(jobs, [](const Ended& job) { return job.may_have_key; }));
 
   std::vector<Ended> kept;
   std::vector<Ended> forgotten;
@@ -149,7 +161,7 @@ void finish(std::span<const Ended> jobs, TimestampTz now) {
     log_death(job);
   }
   put_finished(kept, now);
-  forget_jobs(ids_of(forgotten));
+  forget(forgotten);
 }
 
 pg::Rows take_leases(const core::TokenGroup& group) {
@@ -163,7 +175,8 @@ TakenLease lease_at(const pg::Rows& rows, std::uint64_t row, std::int32_t attemp
       .counters = {.attempt = attempt, .tries = rows.int4(row, 2), .crashes = rows.int4(row, 3)},
       .worker = rows.at(row, 4),
       .claimed_at = rows.at(row, 5),
-      .replaced_by = rows.int8_or_null(row, 6)};
+      .replaced_by = rows.int8_or_null(row, 6),
+      .is_keyed = rows.boolean(row, 7)};
 }
 
 std::optional<TakenJob> take_job(std::int64_t job_id, Which which) {

@@ -47,6 +47,8 @@ struct Ended {
   pg::Value result = pg::null(JSONBOID);
   pg::Value worker = pg::null(TEXTOID);
   pg::Value claimed_at = pg::null(TIMESTAMPTZOID);
+  bool may_have_key = true;      // false spares the look
+  bool may_have_failures = true; // the same
 };
 
 inline constexpr std::string_view kCompleted = "completed";
@@ -62,7 +64,7 @@ void forget_jobs(std::span<const std::int64_t> job_ids);
 
 // The leases that these tokens hold, taken out of their line, in job_id order. A concurrent renew
 // is waited for and changes nothing; a concurrent sweep or cancel that commits has won.
-// Columns: job_id, queue_id, tries, crashes, worker, claimed_at, replaced_by.
+// Columns: job_id, queue_id, tries, crashes, worker, claimed_at, replaced_by, keyed.
 pg::Rows take_leases(const core::TokenGroup& group);
 
 struct TakenLease {
@@ -72,6 +74,7 @@ struct TakenLease {
   pg::Value worker;
   pg::Value claimed_at;
   std::optional<std::int64_t> replaced_by = std::nullopt;
+  bool is_keyed = true;
 };
 TakenLease lease_at(const pg::Rows& rows, std::uint64_t row, std::int32_t attempt);
 

@@ -25,7 +25,8 @@ namespace {
 constexpr std::size_t kPage = 1000;
 constexpr std::int32_t kMostJobs = 1'000'000;
 
-// $1: until when; $2: rows that have failed in this sweep.
+// $1: until when; $2: jobs that have failed in this sweep. A row whose job is not there is left: a
+// restore may be under way.
 constinit pg::Statement next_due(
     "SELECT d.job_id, d.queue_id, d.attempt, d.tries, d.crashes, j.priority::integer, j.group_key"
     " FROM jobq.delayed AS d JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
@@ -51,9 +52,11 @@ constinit pg::Statement
     delete_leases("DELETE FROM jobq.lease WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
 constinit pg::Statement
-    next_to_prune("SELECT job_id FROM jobq.finished WHERE prune_at OPERATOR(pg_catalog.<=) $1"
-                  " AND job_id OPERATOR(pg_catalog.<>) ALL ($2)"
-                  " ORDER BY prune_at LIMIT 1000 FOR UPDATE SKIP LOCKED");
+    next_to_prune("SELECT f.job_id FROM jobq.finished AS f"
+                  " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) f.job_id"
+                  " WHERE f.prune_at OPERATOR(pg_catalog.<=) $1"
+                  " AND f.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
+                  " ORDER BY f.prune_at LIMIT 1000 FOR UPDATE OF f SKIP LOCKED");
 
 constinit pg::Statement
     delete_finished("DELETE FROM jobq.finished WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
