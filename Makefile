@@ -42,6 +42,8 @@ PROVE_TESTS = test/t/*.pl
 
 WARNINGS = -Wall -Wextra -Wno-unused-parameter -Wno-register
 DIALECT = -std=c++20 $(WARNINGS)
+# Objects that are good enough with -Werror are not built again without.
+WERROR ?= $(filter -Werror,$(file <$(OBJDIR)/flags))
 PG_CPPFLAGS = -Isrc -DJOBQ_VERSION='"$(EXTVERSION)"'
 PG_CXXFLAGS = $(DIALECT) -fvisibility=hidden $(CLANG_FLAGS) $(if $(WERROR),-Werror)
 SHLIB_LINK = -Wl,--version-script=dev/exports.map -lstdc++

@@ -1,5 +1,6 @@
 // A queue as an object that can be locked, like a table. Whatever brings a job into a line from
-// outside (enqueue, claim, retry, reschedule) shares it; drop_queue has it alone.
+// outside (enqueue, claim, retry, reschedule) shares it; changes of its settings exclude each other
+// and nobody else; drop_queue has it alone.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace jobq::pg {
 
-enum class LockStrength { shared, exclusive };
+enum class LockStrength { shared, change, exclusive };
 
 // Until the transaction's end. Also takes in what other sessions changed in the catalogs and
 // queues' settings. A lock's key has 48 bits for the id: two queues 2^48 apart share a lock.

@@ -122,7 +122,7 @@ Datum create_queue(pg::Call& call) {
 
 Datum alter_queue(pg::Call& call) {
   // Two that alter at once must not undo each other's settings.
-  Queue queue = have_queue(call.text(kQueue));
+  Queue queue = change_queue(call.text(kQueue));
   QueueSettings settings = read_settings(call, settings_of(queue));
   update_queue.run({pg::int8(queue.queue_id), pg::int4(settings.limits.max_attempts),
                     pg::int4(settings.limits.max_crashes), pg::int8(settings.lease),

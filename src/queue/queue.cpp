@@ -141,6 +141,10 @@ Queue share_queue(std::string_view name) {
   return or_complain(locked(name, pg::LockStrength::shared), name);
 }
 
+Queue change_queue(std::string_view name) {
+  return or_complain(locked(name, pg::LockStrength::change), name);
+}
+
 Queue have_queue(std::string_view name) {
   return or_complain(locked(name, pg::LockStrength::exclusive), name);
 }

@@ -44,6 +44,9 @@ std::optional<Queue> share_queue(std::int64_t queue_id);
 // The same, but nothing for the default queue if nobody has used it yet.
 std::optional<Queue> share_queue_if_made(std::string_view name);
 
+// The queue, kept from others who change its settings until the transaction's end.
+Queue change_queue(std::string_view name);
+
 // The queue, held alone until the transaction's end.
 Queue have_queue(std::string_view name);
 
