@@ -14,7 +14,7 @@ double estimate(const char* sql) {
   CachedPlan* cached = SPI_plan_get_cached_plan(plan);
   if (cached == nullptr) elog(ERROR, "statement has no plan: %s", sql);
   double rows = linitial_node(PlannedStmt, cached->stmt_list)->planTree->plan_rows;
-  ReleaseCachedPlan(cached, CurrentResourceOwner);
+  ReleaseCachedPlan(cached, nullptr); // a plan that is not kept has no owner
   SPI_freeplan(plan);
   return rows;
 }
