@@ -2,6 +2,7 @@
 #include "pg/compat.hpp"
 #include "pg/door.hpp"
 #include "pg/extension.hpp"
+#include "pg/planner.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
 #include "queue/queue.hpp"
@@ -19,6 +20,7 @@ namespace {
 void init() {
   jobq::pg::note_load();
   jobq::settings::define();
+  jobq::pg::watch_planner();
   jobq::pg::watch_transactions();
   jobq::queue::watch_settings();
   if (jobq::pg::is_preloaded()) jobq::pg::request_watch();

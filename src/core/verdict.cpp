@@ -25,6 +25,11 @@ Verdict superseded(std::int64_t job_id) {
 
 } // namespace
 
+Counters after_crash(Counters counters) {
+  if (counters.crashes < kLastCount) ++counters.crashes;
+  return counters;
+}
+
 std::string replaced_by(std::int64_t job_id) { return "replaced by job " + std::to_string(job_id); }
 
 Verdict verdict_on(const Failed& failed) {

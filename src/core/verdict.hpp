@@ -20,6 +20,9 @@ struct Counters {
   std::int32_t crashes = 0;
 };
 
+// The counters of an attempt whose lease expired.
+Counters after_crash(Counters counters);
+
 enum class Fate { again, dead, cancelled };
 
 struct Verdict {

@@ -34,7 +34,8 @@ void Insertion::run(std::span<const Value> cells, std::size_t width) {
 
 void Insertion::run_one(std::span<const Value> cells) {
   if (one_ == nullptr) {
-    std::string sql = into(table_, columns_) + " VALUES (" + numbered("$", "", cells.size()) + ")";
+    std::string sql =
+        into(table_, columns_) + " VALUES (" + numbered("$", "", cells.size()) + ") " + conflict_;
     one_ = make_plan(sql.c_str(), cells);
   }
   run_plan(one_, cells, 0);
@@ -50,7 +51,7 @@ void Insertion::run_many(std::span<const Value> cells, std::size_t width) {
   }
   if (many_ == nullptr) {
     std::string sql = into(table_, columns_) + " SELECT * FROM ROWS FROM (" +
-                      numbered("pg_catalog.unnest($", ")", width) + ")";
+                      numbered("pg_catalog.unnest($", ")", width) + ") " + conflict_;
     many_ = make_plan(sql.c_str(), arrays);
   }
   run_plan(many_, arrays, 0);

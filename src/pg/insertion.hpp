@@ -11,8 +11,10 @@ namespace jobq::pg {
 
 class Insertion {
  public:
-  // table: with its schema. columns: their names, as SQL lists them.
-  constexpr Insertion(const char* table, const char* columns) : table_(table), columns_(columns) {}
+  // table: with its schema. columns: their names, as SQL lists them. conflict: what follows, such
+  // as ON CONFLICT DO NOTHING.
+  constexpr Insertion(const char* table, const char* columns, const char* conflict = "")
+      : table_(table), columns_(columns), conflict_(conflict) {}
   Insertion(const Insertion&) = delete;
   Insertion& operator=(const Insertion&) = delete;
 
@@ -24,6 +26,7 @@ class Insertion {
 
   const char* table_;
   const char* columns_;
+  const char* conflict_;
   SPIPlanPtr one_ = nullptr;
   SPIPlanPtr many_ = nullptr;
 };

@@ -1,78 +1,107 @@
 #include "pg/planner.hpp"
 
+#include <utility>
+
 extern "C" {
 #include "jit/jit.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
+#include "nodes/parsenodes.h"
 }
 
 namespace jobq::pg {
 
-IndexWalksOnly::IndexWalksOnly() : callers_(current()) {
-  set({.seqscan = false,
-       .bitmapscan = false,
-       .sort = false,
-       .incremental_sort = false,
-       .hashagg = true,
-       .hashjoin = false,
-       .mergejoin = false,
-       .material = false,
-       .memoize = false,
-       .jit = false,
-       .indexscan = true,
-       .indexonlyscan = true,
-       .tidscan = true,
-       .nestloop = true,
-       .plan_cache_mode = PLAN_CACHE_MODE_AUTO,
-       .collapse_from = 8,
-       .collapse_join = 8,
-       .random_page_cost = DEFAULT_RANDOM_PAGE_COST,
-       .seq_page_cost = DEFAULT_SEQ_PAGE_COST});
+namespace {
+
+constexpr BlockNumber kManyPages = 1'000'000;
+constexpr double kManyRows = 100'000'000;
+
+int walks = 0; // how many are open
+get_relation_info_hook_type next_hook = nullptr;
+
+void assume_large(PlannerInfo* root, Oid table, bool is_parent, RelOptInfo* relation) {
+  if (next_hook != nullptr) next_hook(root, table, is_parent, relation);
+  if (walks == 0) return;
+  relation->pages = kManyPages;
+  relation->tuples = kManyRows;
+  ListCell* cell = nullptr;
+  foreach (cell, relation->indexlist) {
+    auto* index = static_cast<IndexOptInfo*>(lfirst(cell));
+    index->pages = kManyPages;
+    index->tuples = kManyRows;
+  }
 }
 
-IndexWalksOnly::~IndexWalksOnly() { set(callers_); }
+} // namespace
 
-IndexWalksOnly::Switches IndexWalksOnly::current() {
-  return {.seqscan = enable_seqscan,
-          .bitmapscan = enable_bitmapscan,
-          .sort = enable_sort,
-          .incremental_sort = enable_incremental_sort,
-          .hashagg = enable_hashagg,
-          .hashjoin = enable_hashjoin,
-          .mergejoin = enable_mergejoin,
-          .material = enable_material,
-          .memoize = enable_memoize,
-          .jit = jit_enabled,
-          .indexscan = enable_indexscan,
-          .indexonlyscan = enable_indexonlyscan,
-          .tidscan = enable_tidscan,
-          .nestloop = enable_nestloop,
-          .plan_cache_mode = plan_cache_mode,
-          .collapse_from = from_collapse_limit,
-          .collapse_join = join_collapse_limit,
-          .random_page_cost = random_page_cost,
-          .seq_page_cost = seq_page_cost};
+void watch_planner() {
+  next_hook = get_relation_info_hook;
+  get_relation_info_hook = assume_large;
 }
 
-void IndexWalksOnly::set(const Switches& switches) {
-  enable_seqscan = switches.seqscan;
-  enable_bitmapscan = switches.bitmapscan;
-  enable_sort = switches.sort;
-  enable_incremental_sort = switches.incremental_sort;
-  enable_hashagg = switches.hashagg;
-  enable_hashjoin = switches.hashjoin;
-  enable_mergejoin = switches.mergejoin;
-  enable_material = switches.material;
-  enable_memoize = switches.memoize;
-  jit_enabled = switches.jit;
-  enable_indexscan = switches.indexscan;
-  enable_indexonlyscan = switches.indexonlyscan;
-  enable_tidscan = switches.tidscan;
-  enable_nestloop = switches.nestloop;
-  plan_cache_mode = switches.plan_cache_mode;
-  from_collapse_limit = switches.collapse_from;
-  join_collapse_limit = switches.collapse_join;
-  random_page_cost = switches.random_page_cost;
-  seq_page_cost = switches.seq_page_cost;
+namespace {
+
+// A variable of the planner, and its value while an index walk is planned and run.
+template <typename T>
+struct Setting {
+  T* variable;
+  T ours;
+};
+
+constexpr std::array kSwitches = std::to_array<Setting<bool>>({{&enable_seqscan, false},
+                                                               {&enable_bitmapscan, false},
+                                                               {&enable_sort, false},
+                                                               {&enable_incremental_sort, false},
+                                                               {&enable_hashjoin, false},
+                                                               {&enable_mergejoin, false},
+                                                               {&enable_material, false},
+                                                               {&enable_memoize, false},
+                                                               {&jit_enabled, false},
+                                                               {&enable_hashagg, true},
+                                                               {&enable_indexscan, true},
+                                                               {&enable_indexonlyscan, true},
+                                                               {&enable_tidscan, true},
+                                                               {&enable_nestloop, true}});
+
+constexpr std::array kNumbers =
+    std::to_array<Setting<int>>({{&plan_cache_mode, PLAN_CACHE_MODE_AUTO},
+                                 {&from_collapse_limit, 8},
+                                 {&join_collapse_limit, 8}});
+
+constexpr std::array kCosts =
+    std::to_array<Setting<double>>({{&random_page_cost, DEFAULT_RANDOM_PAGE_COST},
+                                    {&seq_page_cost, DEFAULT_SEQ_PAGE_COST},
+                                    {&cpu_tuple_cost, DEFAULT_CPU_TUPLE_COST},
+                                    {&cpu_index_tuple_cost, DEFAULT_CPU_INDEX_TUPLE_COST},
+                                    {&cpu_operator_cost, DEFAULT_CPU_OPERATOR_COST},
+                                    {&cursor_tuple_fraction, DEFAULT_CURSOR_TUPLE_FRACTION}});
+
+template <typename T, std::size_t Size>
+std::array<T, Size> exchange(const std::array<Setting<T>, Size>& settings) {
+  std::array<T, Size> callers;
+  for (std::size_t i = 0; i < Size; ++i)
+    callers[i] = std::exchange(*settings[i].variable, settings[i].ours);
+  return callers;
+}
+
+template <typename T, std::size_t Size>
+void restore(const std::array<Setting<T>, Size>& settings, const std::array<T, Size>& callers) {
+  for (std::size_t i = 0; i < Size; ++i) *settings[i].variable = callers[i];
+}
+
+} // namespace
+
+IndexWalksOnly::IndexWalksOnly()
+    : callers_switches_(exchange(kSwitches)), callers_numbers_(exchange(kNumbers)),
+      callers_costs_(exchange(kCosts)) {
+  ++walks;
+}
+
+IndexWalksOnly::~IndexWalksOnly() {
+  --walks;
+  restore(kSwitches, callers_switches_);
+  restore(kNumbers, callers_numbers_);
+  restore(kCosts, callers_costs_);
 }
 
 } // namespace jobq::pg

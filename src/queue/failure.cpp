@@ -6,8 +6,10 @@ namespace jobq::queue {
 
 namespace {
 
+// An attempt has one failure: one that stands there already must not keep the attempt from ending.
 constinit pg::Insertion into_failure("jobq.failure",
-                                     "job_id, attempt, kind, error, worker, claimed_at, failed_at");
+                                     "job_id, attempt, kind, error, worker, claimed_at, failed_at",
+                                     "ON CONFLICT DO NOTHING");
 
 } // namespace
 

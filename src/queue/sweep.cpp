@@ -143,7 +143,7 @@ Ended ended_at(const pg::Rows& rows, std::uint64_t row, const core::Verdict& ver
 // The job's next try, one crash later.
 Waiting retry_at(const pg::Rows& rows, std::uint64_t row, const Queue& queue, TimestampTz now) {
   Waiting waiting = waiting_at(rows, row);
-  waiting.counters.crashes += 1;
+  waiting.counters = core::after_crash(waiting.counters);
   core::Microseconds wait =
       core::back_off_after(queue.back_off, waiting.counters.tries, pg::random_fraction());
   waiting.run_at = std::min(core::later(now, wait, pg::kLastInstant), pg::kLastInstant);

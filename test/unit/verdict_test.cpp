@@ -64,6 +64,8 @@ TEST(Verdict, CountersEndWithTheJobNotByWrappingAround) {
   EXPECT_EQ(verdict_on_ready({.attempt = kLast - 1, .tries = 1}, endless).fate, Fate::again);
   EXPECT_EQ(verdict_on_ready({.attempt = kLast, .tries = 1}, endless).fate, Fate::dead);
   EXPECT_EQ(verdict_on_ready({.attempt = 1, .tries = kLast}, endless).fate, Fate::dead);
+  EXPECT_EQ(after_crash({.crashes = 1}).crashes, 2);
+  EXPECT_EQ(after_crash({.crashes = kLast}).crashes, kLast);
 }
 
 } // namespace
