@@ -6,8 +6,8 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control
 
 # One word is one room: src/FLOOR/ROOM.cpp.
 CORE_ROOMS = back_off duration grace tokens verdict
-PG_ROOMS = call clock door error extension insertion invalidation lock memory owner plan planner random result_set sequence setting \
-    statement text transaction value watch
+PG_ROOMS = call clock door error extension invalidation lock memory owner plan planner random result_set \
+    sequence setting snapshot statement table text transaction value watch
 QUEUE_ROOMS = administer bounds cancel claim complete counts enqueue fail failure job key line queue renew \
     require_preload reschedule retry sweep token
 WORKER_ROOMS =
@@ -120,7 +120,7 @@ $(OBJDIR)/%.o: %.cpp $(OBJDIR)/flags
 
 -include $(patsubst %.o,%.d,$(OBJS) $(BRIDGE_OBJS))
 
-$(shlib): dev/exports.map
+$(shlib): dev/exports.map Makefile
 
 $(DATA_built): $(SQL_SRCS) jobq.control Makefile
 	{ printf '%s\n' '\echo Use "CREATE EXTENSION jobq" to load this file. \quit'; cat $(SQL_SRCS); } >$@

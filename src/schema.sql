@@ -8,13 +8,21 @@ BEGIN
     SELECT
     FROM pg_catalog.pg_namespace AS n
     JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
-    WHERE n.nspname = 'jobq'
-      AND n.nspowner <> current_user::pg_catalog.regrole
-      AND NOT r.rolsuper
+    WHERE n.nspname = 'jobq' AND r.rolname <> current_user AND NOT r.rolsuper
   ) THEN
     RAISE EXCEPTION 'schema jobq belongs to another role'
       USING ERRCODE = 'insufficient_privilege',
             HINT = 'Drop the schema, or give it to the role that creates the extension.';
+  END IF;
+  IF EXISTS (
+    SELECT
+    FROM pg_catalog.pg_namespace AS n
+    CROSS JOIN pg_catalog.aclexplode(n.nspacl) AS a
+    WHERE n.nspname = 'jobq' AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner
+  ) THEN
+    RAISE EXCEPTION 'others than its owner may create in schema jobq'
+      USING ERRCODE = 'insufficient_privilege',
+            HINT = 'Drop the schema, or revoke CREATE on it from them.';
   END IF;
   IF EXISTS (
     SELECT FROM pg_catalog.pg_class WHERE relnamespace = 'jobq'::pg_catalog.regnamespace

@@ -63,7 +63,7 @@ Datum enter(FunctionCallInfo fcinfo, Access access, Datum (*body)(Call&)) {
   return bridged([&] {
     Oid function = fcinfo->flinfo->fn_oid;
     require_preload();
-    if (access == Access::writes) prevent_during_recovery(function);
+    if (access == Access::writes) require_writes(function);
     const OwnerRights rights(function);
     require_fitting_version();
     if (access == Access::writes) note_write();

@@ -23,6 +23,7 @@ enum class SqlState : int {
   null_value = ERRCODE_NULL_VALUE_NOT_ALLOWED,
   object_in_use = ERRCODE_OBJECT_IN_USE,
   out_of_range = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
+  serialization_failure = ERRCODE_T_R_SERIALIZATION_FAILURE,
   undefined_object = ERRCODE_UNDEFINED_OBJECT,
   unique_violation = ERRCODE_UNIQUE_VIOLATION,
   unsupported = ERRCODE_FEATURE_NOT_SUPPORTED,

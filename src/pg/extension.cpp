@@ -37,10 +37,13 @@ Version installed_version() {
   return version;
 }
 
-void forbid_in_recovery(Oid function) {
-  if (!RecoveryInProgress()) return;
+void forbid_without_writes(Oid function) {
+  if (!RecoveryInProgress() && !XactReadOnly && !IsInParallelMode()) return;
   char* name = get_func_name(function);
-  PreventCommandDuringRecovery(psprintf("%s.%s()", kName, name == nullptr ? "function" : name));
+  const char* command = psprintf("%s.%s()", kName, name == nullptr ? "function" : name);
+  PreventCommandDuringRecovery(command);
+  PreventCommandIfReadOnly(command);
+  PreventCommandIfParallelMode(command);
 }
 
 Oid find_relation(const char* name) {
@@ -79,7 +82,7 @@ void require_fitting_version() {
                  "TO '" JOBQ_VERSION "' in each database that has it."});
 }
 
-void prevent_during_recovery(Oid function) { guarded<forbid_in_recovery>(function); }
+void require_writes(Oid function) { guarded<forbid_without_writes>(function); }
 
 Oid relation(const char* name) { return guarded<find_relation>(name); }
 

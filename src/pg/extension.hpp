@@ -10,10 +10,10 @@ namespace jobq::pg {
 void note_load();
 bool is_preloaded();
 
-// Raise 55000 with what to put where, or 25006 while the server is in recovery.
+// Raise 55000 with what to put where, or 25006 where the server or the transaction only reads.
 void require_preload();
 void require_fitting_version();
-void prevent_during_recovery(Oid function);
+void require_writes(Oid function);
 
 // The OID of a relation of the extension's schema; raises if there is none.
 Oid relation(const char* name);

@@ -1,6 +1,5 @@
-// A queue as an object that can be locked, like a table. Whatever brings a job into a line from
-// outside (enqueue, claim, retry, reschedule) shares it; changes of its settings exclude each other
-// and nobody else; drop_queue has it alone.
+// A queue as an object that can be locked, like a table. Whatever moves a job shares it; changes of
+// its settings exclude each other and nobody else; drop_queue has it alone.
 #pragma once
 
 #include <cstdint>

@@ -77,7 +77,8 @@ Value text(std::string_view bytes) {
 }
 
 Value copied(const Value& value) {
-  if (value.is_null) return value;
+  bool is_number = value.type == INT8OID || value.type == TIMESTAMPTZOID || value.type == INT4OID;
+  if (value.is_null || is_number) return value;
   return {guarded<copy>(value.datum, value.type), false, value.type};
 }
 

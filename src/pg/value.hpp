@@ -20,6 +20,9 @@ struct Value {
 
 inline Value null(Oid type) { return {.type = type}; }
 inline Value int8(std::int64_t number) { return {Int64GetDatum(number), false, INT8OID}; }
+inline Value int2(std::int32_t number) {
+  return {Int16GetDatum(static_cast<int16>(number)), false, INT2OID};
+}
 inline Value int4(std::int32_t number) { return {Int32GetDatum(number), false, INT4OID}; }
 inline Value boolean(bool truth) { return {BoolGetDatum(truth), false, BOOLOID}; }
 inline Value instant(TimestampTz when) {

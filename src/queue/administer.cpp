@@ -154,10 +154,9 @@ Datum purge_queue(pg::Call& call) {
   return call.returns(gone);
 }
 
-// With the queue's lock held alone, nothing comes into a line from outside or goes from ready to
-// lease; jobs still move from lease to delayed, ready and finished, from delayed to ready, and
-// from both to finished. So whoever looks at the lines in this order, each with a new snapshot,
-// misses none.
+// With the queue's lock held alone nothing moves but by sweeps: from lease to delayed, ready and
+// finished, and from delayed to ready. So whoever looks at the lines in this order, each with a new
+// snapshot, misses no job; and a sweep waits for nobody.
 bool has_live_jobs(pg::Value queue_id) {
   return !any_in_lease.run_freely({queue_id}).empty() ||
          !any_in_delayed.run_freely({queue_id}).empty() ||
@@ -175,9 +174,10 @@ Datum drop_queue(pg::Call& call) {
   std::string_view name = call.text(kQueue);
   bool is_forced = call.boolean_or_null(kForce).value_or(false);
   if (pg::has_one_snapshot())
-    pg::raise({.sqlstate = pg::SqlState::active_transaction,
-               .message = "drop_queue needs isolation level READ COMMITTED",
-               .hint = "An older snapshot may miss jobs: call it in a transaction of its own."});
+    pg::raise(
+        {.sqlstate = pg::SqlState::active_transaction,
+         .message = "drop_queue needs isolation level READ COMMITTED",
+         .hint = "An older snapshot may miss jobs: BEGIN ISOLATION LEVEL READ COMMITTED first."});
 
   Queue queue = have_queue(name);
   pg::Value queue_id = pg::int8(queue.queue_id);

@@ -1,20 +1,22 @@
 #include "queue/claim.hpp"
 
-#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pg/clock.hpp"
 #include "pg/door.hpp"
 #include "pg/error.hpp"
-#include "pg/insertion.hpp"
-#include "pg/memory.hpp"
+#include "pg/snapshot.hpp"
+#include "pg/statement.hpp"
+#include "pg/table.hpp"
 #include "pg/text.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
 #include "queue/bounds.hpp"
 #include "queue/line.hpp"
 #include "queue/queue.hpp"
+#include "queue/tables.hpp"
 #include "settings.hpp"
 
 namespace jobq::queue {
@@ -24,45 +26,9 @@ namespace {
 constexpr std::int32_t kMostJobs = 10'000;
 constexpr std::size_t kLongestWorker = 63;
 
-// Walks the line in its order and locks what it returns, row by row; the executor stops it at the
-// number of rows that is wanted. A row whose job is missing, or that has a lease already (a restore
-// under way, a hand in the tables), is passed over before it is locked.
-constinit pg::Statement next_ready(
-    "SELECT r.ctid, r.job_id, r.priority::integer, r.attempt, r.tries, r.crashes, r.group_key,"
-    " j.job_key IS NOT NULL, j.task, j.payload, j.headers, j.max_attempts, j.max_crashes,"
-    " j.enqueued_at,"
-    " CASE WHEN r.attempt OPERATOR(pg_catalog.>) 0 THEN"
-    " (SELECT f.error FROM jobq.failure AS f WHERE f.job_id OPERATOR(pg_catalog.=) r.job_id"
-    " ORDER BY f.attempt DESC LIMIT 1) END"
-    " FROM jobq.ready AS r JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) r.job_id"
-    " WHERE r.queue_id OPERATOR(pg_catalog.=) $1"
-    " AND NOT EXISTS (SELECT FROM jobq.lease AS l WHERE l.job_id OPERATOR(pg_catalog.=) r.job_id)"
-    " ORDER BY r.priority, r.tag, r.job_id LIMIT 10000 FOR UPDATE OF r SKIP LOCKED");
-
 constinit pg::Statement
-    delete_ready("DELETE FROM jobq.ready WHERE ctid OPERATOR(pg_catalog.=) ANY ($1)");
-
-constinit pg::Insertion
-    into_lease("jobq.lease", "job_id, queue_id, attempt, tries, crashes, keyed, worker, claimed_at,"
-                             " length, expires_at");
-
-enum Column {
-  kTid,
-  kJobId,
-  kPriority,
-  kAttempt,
-  kTries,
-  kCrashes,
-  kGroupKey,
-  kIsKeyed,
-  kTask,
-  kPayload,
-  kHeaders,
-  kMaxAttempts,
-  kMaxCrashes,
-  kEnqueuedAt,
-  kLastError
-};
+    select_last_error("SELECT error FROM jobq.failure WHERE job_id OPERATOR(pg_catalog.=) $1"
+                      " ORDER BY attempt DESC LIMIT 1");
 
 void check_transaction() {
   if (settings::claim_in_transaction == settings::kAllow || !pg::is_transaction_block()) return;
@@ -78,73 +44,107 @@ void check_transaction() {
   has_warned = true;
 }
 
-core::Counters counters_at(const pg::Rows& rows, std::uint64_t row) {
-  return {.attempt = rows.int4(row, kAttempt),
-          .tries = rows.int4(row, kTries),
-          .crashes = rows.int4(row, kCrashes)};
-}
-
-core::Limits limits_at(const pg::Rows& rows, std::uint64_t row, const Queue& queue) {
-  return limits_of(queue, rows.int4_or_null(row, kMaxAttempts),
-                   rows.int4_or_null(row, kMaxCrashes));
-}
-
-// One turn's rows: those that are handed out, and those whose limits are reached.
-struct Turn {
-  std::vector<pg::Value> taken;
-  std::vector<std::uint64_t> claimed;
-  std::vector<Ended> dead;
-};
-
-Turn judge(const pg::Rows& rows, const Queue& queue) {
-  Turn turn;
-  for (std::uint64_t row = 0; row < rows.size(); ++row) {
-    turn.taken.push_back(rows.at(row, kTid));
-    core::Verdict verdict =
-        core::verdict_on_ready(counters_at(rows, row), limits_at(rows, row, queue));
-    if (verdict.fate == core::Fate::again)
-      turn.claimed.push_back(row);
-    else
-      turn.dead.push_back({.job_id = rows.int8(row, kJobId),
-                           .queue_id = queue.queue_id,
-                           .counters = counters_at(rows, row),
-                           .state = kDead,
-                           .reason = pg::text(verdict.reason)});
-  }
-  return turn;
-}
-
 struct Lease {
   TimestampTz claimed_at;
   core::Microseconds length;
   TimestampTz expires_at;
 };
 
-void move(const pg::Rows& rows, const Turn& turn, const Queue& queue, const Claim& claim,
-          const Lease& lease) {
-  delete_ready.run({pg::array_of(TIDOID, turn.taken)});
-  pg::NewRows leases(into_lease);
-  for (std::uint64_t row : turn.claimed)
-    leases.add({rows.at(row, kJobId), pg::int8(queue.queue_id),
-                pg::int4(rows.int4(row, kAttempt) + 1), pg::int4(rows.int4(row, kTries) + 1),
-                rows.at(row, kCrashes), rows.at(row, kIsKeyed), claim.worker,
-                pg::instant(lease.claimed_at), pg::int8(lease.length),
-                pg::instant(lease.expires_at)});
-  leases.insert();
-  finish(turn.dead, lease.claimed_at);
-}
+// One claim at work on one queue: walks its line from the head and takes what it may.
+class Claiming {
+ public:
+  Claiming(const Queue& queue, const Claim& claim, const Lease& lease)
+      : queue_(queue), claim_(claim), lease_(lease) {}
 
-void hand_out(pg::ResultSet& set, const pg::Rows& rows, const Turn& turn, const Queue& queue,
-              const Lease& lease) {
-  pg::Value queue_name = pg::text(queue.name);
-  for (std::uint64_t row : turn.claimed)
-    set.add({rows.at(row, kJobId), pg::int4(rows.int4(row, kAttempt) + 1), rows.at(row, kTask),
-             rows.at(row, kPayload), queue_name, rows.at(row, kGroupKey), rows.at(row, kHeaders),
-             pg::int4(rows.int4(row, kTries) + 1),
-             pg::int4(limits_at(rows, row, queue).max_attempts), rows.at(row, kCrashes),
-             rows.at(row, kPriority), rows.at(row, kLastError), rows.at(row, kEnqueuedAt),
-             pg::instant(lease.expires_at)});
-}
+  std::int32_t run(pg::ResultSet& set) {
+    pg::Value queue_name = pg::text(queue_.name);
+    std::int32_t claimed = 0;
+    for (bool is_row = line_.seek({pg::int8(queue_.queue_id)}); is_row; is_row = line_.next()) {
+      if (!take()) continue;
+      if (bury_at_limit()) continue;
+      hand_out(set, queue_name);
+      if (++claimed == claim_.max_jobs) break;
+    }
+    if (hand_) hand_->leases.insert(new_leases_);
+    finish(dead_, lease_.claimed_at);
+    return claimed;
+  }
+
+ private:
+  // What is needed once there is a job to take.
+  struct Hand {
+    pg::Table jobs{JobTable::shape};
+    pg::Table leases{LeaseTable::shape};
+    pg::IndexWalk job{jobs, "job_pkey"};
+    pg::IndexWalk lease{leases, "lease_pkey"};
+  };
+
+  // A row whose job is missing, or that has a lease already (a restore under way, a hand in the
+  // tables), is passed over before it is taken.
+  bool take() {
+    if (line_.is_held()) return false;
+    if (!hand_) hand_.emplace();
+    pg::Value job_id = line_.at(ReadyTable::job_id);
+    if (!hand_->job.seek({job_id}) || hand_->lease.seek({job_id})) return false;
+    return line_.erase(pg::IndexWalk::Waiting::pass) == pg::Erasure::done;
+  }
+
+  bool bury_at_limit() {
+    core::Verdict verdict = core::verdict_on_ready(counters(), limits());
+    if (verdict.fate == core::Fate::again) return false;
+    dead_.push_back({.job_id = line_.int8(ReadyTable::job_id),
+                     .queue_id = queue_.queue_id,
+                     .counters = counters(),
+                     .state = kDead,
+                     .reason = pg::text(verdict.reason)});
+    return true;
+  }
+
+  void hand_out(pg::ResultSet& set, pg::Value queue_name) {
+    pg::IndexWalk& job = hand_->job;
+    core::Counters counted = {.attempt = counters().attempt + 1,
+                              .tries = counters().tries + 1,
+                              .crashes = counters().crashes};
+    new_leases_.add({line_.at(ReadyTable::job_id), pg::int8(queue_.queue_id),
+                     pg::instant(lease_.claimed_at), pg::instant(lease_.expires_at),
+                     pg::int8(lease_.length), pg::null(INT8OID), pg::int4(counted.attempt),
+                     pg::int4(counted.tries), pg::int4(counted.crashes),
+                     pg::boolean(!job.at(JobTable::job_key).is_null), claim_.worker});
+    set.add({line_.at(ReadyTable::job_id), pg::int4(counted.attempt), job.at(JobTable::task),
+             job.at(JobTable::payload), queue_name, line_.at(ReadyTable::group_key),
+             job.at(JobTable::headers), pg::int4(counted.tries), pg::int4(limits().max_attempts),
+             pg::int4(counted.crashes),
+             pg::int4(DatumGetInt16(line_.at(ReadyTable::priority).datum)), last_error(),
+             job.at(JobTable::enqueued_at), pg::instant(lease_.expires_at)});
+  }
+
+  core::Counters counters() const {
+    return {.attempt = line_.int4(ReadyTable::attempt),
+            .tries = line_.int4(ReadyTable::tries),
+            .crashes = line_.int4(ReadyTable::crashes)};
+  }
+
+  core::Limits limits() const {
+    return limits_of(queue_, hand_->job.int4_or_null(JobTable::max_attempts),
+                     hand_->job.int4_or_null(JobTable::max_crashes));
+  }
+
+  pg::Value last_error() const {
+    if (counters().attempt == 0) return pg::null(TEXTOID);
+    pg::Rows rows = select_last_error.run({line_.at(ReadyTable::job_id)});
+    return rows.empty() ? pg::null(TEXTOID) : pg::copied(rows.at(0, 0));
+  }
+
+  const Queue& queue_;
+  const Claim& claim_;
+  const Lease& lease_;
+  pg::FreshSnapshot snapshot_;
+  pg::Table ready_{ReadyTable::shape};
+  pg::IndexWalk line_{ready_, "ready_pkey"};
+  std::optional<Hand> hand_;
+  pg::NewRows new_leases_;
+  std::vector<Ended> dead_;
+};
 
 constexpr pg::Parameter kQueue{0, "queue"};
 constexpr pg::Parameter kQueues{0, "queues"};
@@ -184,31 +184,19 @@ Claim read_claim(const pg::Call& call, int position) {
   return claim;
 }
 
-// Two claims never get the same row: each holds the rows that it locked until its transaction
-// ends, and passes over those that another holds. A round that buried jobs looks for as many
-// others, so jobs that reached their limits do not stand in front of healthy ones.
+// Two claims never get the same row: each holds the rows that it took until its transaction ends,
+// and passes over those that another holds. A job whose limits are reached is buried on the way, so
+// it does not stand in front of healthy ones.
 std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view name, const Claim& claim) {
   std::optional<Queue> queue = share_queue_if_made(name);
   if (!queue || queue->is_paused) return 0;
 
   pg::look_at_clocks();
+  TimestampTz now = pg::now();
   core::Microseconds length = claim.lease.value_or(queue->lease);
-  std::int32_t claimed = 0;
-  while (claimed < claim.max_jobs) {
-    const pg::TurnMemory memory;
-    auto wanted = static_cast<std::uint64_t>(claim.max_jobs - claimed);
-    pg::Rows rows = next_ready.run({pg::int8(queue->queue_id)}, wanted);
-    if (rows.empty()) break;
-
-    if (!settings::async_claims) pg::make_commit_durable();
-    TimestampTz now = pg::now();
-    const Lease lease = {.claimed_at = now, .length = length, .expires_at = now + length};
-    Turn turn = judge(rows, *queue);
-    move(rows, turn, *queue, claim, lease);
-    hand_out(set, rows, turn, *queue, lease);
-    claimed += static_cast<std::int32_t>(turn.claimed.size());
-    if (rows.size() < wanted) break;
-  }
+  const Lease lease = {.claimed_at = now, .length = length, .expires_at = now + length};
+  std::int32_t claimed = Claiming(*queue, claim, lease).run(set);
+  if (claimed > 0 && !settings::async_claims) pg::make_commit_durable();
   return claimed;
 }
 

@@ -39,10 +39,8 @@ std::vector<bool> complete_all(const TokenBatch& batch, const Results& results) 
   TimestampTz now = pg::now();
   std::vector<bool> held(batch.size, false);
   for (const core::TokenGroup& group : batch.groups) {
-    pg::Rows rows = take_leases(group);
     std::vector<Ended> ended;
-    for (std::uint64_t row = 0; row < rows.size(); ++row) {
-      TakenLease lease = lease_at(rows, row, group.attempt);
+    for (const TakenLease& lease : take_leases(group)) {
       std::size_t position = position_of(group, lease.job_id);
       held[position] = true;
       ended.push_back({.job_id = lease.job_id,

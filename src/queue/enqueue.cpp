@@ -1,17 +1,20 @@
 // Producers: a job comes to exist, in the caller's transaction.
-#include <array>
+#include <span>
 #include <string>
 
 #include "pg/clock.hpp"
 #include "pg/door.hpp"
+#include "pg/statement.hpp"
 #include "pg/error.hpp"
 #include "pg/result_set.hpp"
 #include "pg/sequence.hpp"
+#include "pg/table.hpp"
 #include "queue/bounds.hpp"
 #include "queue/job.hpp"
 #include "queue/key.hpp"
 #include "queue/line.hpp"
 #include "queue/queue.hpp"
+#include "queue/tables.hpp"
 
 namespace jobq::queue {
 
@@ -49,35 +52,6 @@ constexpr pg::Parameter kJobKey{9, "job_key"};
 constexpr pg::Parameter kJobKeyMode{10, "job_key_mode"};
 constexpr pg::Parameter kHeaders{11, "headers"};
 constexpr pg::Parameter kBatchHeaders{9, "headers"};
-
-#define JOBQ_INSERT_JOB                                                                            \
-  "WITH job AS (INSERT INTO jobq.job (job_id, queue_id, task, payload, headers, priority,"         \
-  " group_key, job_key, max_attempts, max_crashes, enqueued_at) "
-
-#define JOBQ_ONE_JOB JOBQ_INSERT_JOB "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11))"
-
-#define JOBQ_MANY_JOBS                                                                             \
-  JOBQ_INSERT_JOB                                                                                  \
-  "SELECT u.job_id, $2, $3, u.payload, $5, $6, $7, $8, $9, $10, $11"                               \
-  " FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.jsonb_array_elements($4))"                   \
-  " AS u(job_id, payload))"
-
-// A new job's id is also its tag: one counter gives both, so jobs are claimed in the order in which
-// their ids were drawn.
-#define JOBQ_INTO_READY                                                                            \
-  " INSERT INTO jobq.ready (queue_id, priority, tag, job_id, attempt, tries, crashes, group_key) "
-#define JOBQ_INTO_DELAYED                                                                          \
-  " INSERT INTO jobq.delayed (job_id, queue_id, run_at, attempt, tries, crashes) "
-
-constinit pg::Statement one_ready(JOBQ_ONE_JOB JOBQ_INTO_READY
-                                  "VALUES ($2, $6, $1, $1, 0, 0, 0, $7)");
-constinit pg::Statement one_delayed(JOBQ_ONE_JOB JOBQ_INTO_DELAYED "VALUES ($1, $2, $12, 0, 0, 0)");
-constinit pg::Statement many_ready(
-    JOBQ_MANY_JOBS JOBQ_INTO_READY
-    "SELECT $2, $6, u.job_id, u.job_id, 0, 0, 0, $7 FROM pg_catalog.unnest($1) AS u(job_id)");
-constinit pg::Statement
-many_delayed(JOBQ_MANY_JOBS JOBQ_INTO_DELAYED
-             "SELECT u.job_id, $2, $12, 0, 0, 0 FROM pg_catalog.unnest($1) AS u(job_id)");
 
 constinit pg::Statement rewrite_job(
     "UPDATE jobq.job SET task = $2, payload = $3, headers = $4, priority = $5, group_key = $6,"
@@ -130,22 +104,32 @@ Order read_single(const pg::Call& call) {
 
 bool is_delayed(const Order& order) { return order.run_at && *order.run_at > order.now; }
 
-// ids: one id, or the array of a batch's.
-void insert(const Order& order, const Queue& queue, pg::Value ids, pg::Statement& ready,
-            pg::Statement& delayed) {
-  pg::Value queue_id = pg::int8(queue.queue_id);
+// A new job's id is also its tag: one counter gives both, so jobs are claimed in the order in which
+// their ids were drawn.
+void insert(const Order& order, const Queue& queue, std::span<const std::int64_t> ids,
+            std::span<const pg::Value> payloads) {
   pg::Value task = pg::text(order.task);
-  pg::Value priority = pg::int4(order.priority);
   pg::Value job_key = order.job_key ? pg::text(*order.job_key) : pg::null(TEXTOID);
-  pg::Value max_attempts = pg::int4_or_null(order.max_attempts);
-  pg::Value max_crashes = pg::int4_or_null(order.max_crashes);
-  pg::Value now = pg::instant(order.now);
-  if (is_delayed(order))
-    delayed.run({ids, queue_id, task, order.payload, order.headers, priority, order.group_key,
-                 job_key, max_attempts, max_crashes, now, pg::instant(*order.run_at)});
-  else
-    ready.run({ids, queue_id, task, order.payload, order.headers, priority, order.group_key,
-               job_key, max_attempts, max_crashes, now});
+  pg::NewRows jobs;
+  pg::NewRows line;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    jobs.add({pg::int8(ids[i]), pg::int8(queue.queue_id), pg::instant(order.now),
+              pg::int2(order.priority), pg::int4_or_null(order.max_attempts),
+              pg::int4_or_null(order.max_crashes), task, order.group_key, job_key, payloads[i],
+              order.headers});
+    if (is_delayed(order))
+      line.add({pg::int8(ids[i]), pg::int8(queue.queue_id), pg::instant(*order.run_at), pg::int4(0),
+                pg::int4(0), pg::int4(0)});
+    else
+      line.add({pg::int8(queue.queue_id), pg::int8(ids[i]), pg::int8(ids[i]), pg::int4(0),
+                pg::int4(0), pg::int4(0), pg::int2(order.priority), order.group_key});
+  }
+  pg::Table(JobTable::shape).insert(jobs);
+  pg::Table(is_delayed(order) ? DelayedTable::shape : ReadyTable::shape).insert(line);
+}
+
+void insert_one(const Order& order, const Queue& queue, std::int64_t job_id) {
+  insert(order, queue, std::span(&job_id, 1), std::span(&order.payload, 1));
 }
 
 // The job as ordered, in place of the waiting one that holds the key. False: it does not wait.
@@ -193,7 +177,7 @@ Enqueued enqueue_keyed(const Order& order, const Queue& queue, std::int64_t job_
     if (replace_running(*holder, job_id)) break;
     check_holder(queue.queue_id, *order.job_key, *holder);
   }
-  insert(order, queue, pg::int8(job_id), one_ready, one_delayed);
+  insert_one(order, queue, job_id);
   return {.job_id = job_id, .is_created = true};
 }
 
@@ -202,7 +186,7 @@ Enqueued enqueue_one(const pg::Call& call) {
   Queue queue = share_or_make_queue(order.queue);
   std::int64_t job_id = pg::next_number(kJobNumber);
   if (order.job_key) return enqueue_keyed(order, queue, job_id);
-  insert(order, queue, pg::int8(job_id), one_ready, one_delayed);
+  insert_one(order, queue, job_id);
   return {.job_id = job_id, .is_created = true};
 }
 
@@ -228,7 +212,7 @@ Datum enqueue_batch(pg::Call& call) {
 
   Queue queue = share_or_make_queue(order.queue);
   std::vector<std::int64_t> ids = pg::next_numbers(kJobNumber, *count);
-  if (!ids.empty()) insert(order, queue, pg::int8_array(ids), many_ready, many_delayed);
+  if (!ids.empty()) insert(order, queue, ids, pg::json_elements(order.payload.datum));
   pg::ResultSet set(call);
   for (std::int64_t id : ids) set.add({pg::int8(id)});
   return set.done();

@@ -21,11 +21,9 @@ struct TakenAttempt {
 };
 
 std::optional<TakenAttempt> take_attempt(const core::TokenGroup& token) {
-  pg::Rows rows = take_leases(token);
-  if (rows.empty()) return std::nullopt;
-  TakenLease lease = lease_at(rows, 0, token.attempt);
-  lease.worker = pg::copied(lease.worker);
-  return TakenAttempt{.lease = lease, .job = require_job(lease.job_id)};
+  std::vector<TakenLease> leases = take_leases(token);
+  if (leases.empty()) return std::nullopt;
+  return TakenAttempt{.lease = leases.front(), .job = require_job(leases.front().job_id)};
 }
 
 void end(const TakenLease& lease, core::Fate fate, std::string_view reason, TimestampTz now) {

@@ -1,24 +1,24 @@
 #include "queue/failure.hpp"
 
-#include "pg/insertion.hpp"
+#include "pg/snapshot.hpp"
+#include "pg/table.hpp"
+#include "queue/tables.hpp"
 
 namespace jobq::queue {
 
-namespace {
-
-// An attempt has one failure: one that stands there already must not keep the attempt from ending.
-constinit pg::Insertion into_failure("jobq.failure",
-                                     "job_id, attempt, kind, error, worker, claimed_at, failed_at",
-                                     "ON CONFLICT DO NOTHING");
-
-} // namespace
-
+// An attempt has one failure, written by who took its lease away. One that stands there already (a
+// hand in the tables) must not keep the attempt from ending.
 void record(std::span<const Failure> failures, TimestampTz now) {
-  pg::NewRows rows(into_failure);
+  if (failures.empty()) return;
+  pg::FreshSnapshot snapshot;
+  pg::Table table(FailureTable::shape);
+  pg::IndexWalk walk(table, "failure_pkey");
+  pg::NewRows rows;
   for (const Failure& failure : failures)
-    rows.add({pg::int8(failure.job_id), pg::int4(failure.attempt), pg::text(failure.kind),
-              failure.error, failure.worker, failure.claimed_at, pg::instant(now)});
-  rows.insert();
+    if (!walk.seek({pg::int8(failure.job_id), pg::int4(failure.attempt)}))
+      rows.add({pg::int8(failure.job_id), pg::int4(failure.attempt), pg::text(failure.kind),
+                failure.claimed_at, pg::instant(now), failure.worker, failure.error});
+  table.insert(rows);
 }
 
 } // namespace jobq::queue

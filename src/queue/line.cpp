@@ -3,24 +3,16 @@
 #include <algorithm>
 
 #include "pg/error.hpp"
-#include "pg/insertion.hpp"
 #include "pg/sequence.hpp"
+#include "pg/snapshot.hpp"
+#include "pg/statement.hpp"
+#include "pg/table.hpp"
 #include "queue/queue.hpp"
+#include "queue/tables.hpp"
 
 namespace jobq::queue {
 
 namespace {
-
-constinit pg::Insertion into_ready("jobq.ready",
-                                   "job_id, queue_id, priority, tag, attempt, tries, crashes,"
-                                   " group_key");
-
-constinit pg::Insertion into_delayed("jobq.delayed",
-                                     "job_id, queue_id, run_at, attempt, tries, crashes");
-
-constinit pg::Insertion into_finished("jobq.finished",
-                                      "job_id, queue_id, attempt, tries, state, reason, result,"
-                                      " worker, claimed_at, ended_at, prune_at");
 
 constinit pg::Statement
     free_keys("DELETE FROM jobq.key WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
@@ -28,62 +20,27 @@ constinit pg::Statement
 constinit pg::Statement
     delete_failures("DELETE FROM jobq.failure WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
-constinit pg::Statement
-    delete_jobs("DELETE FROM jobq.job WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
-
-constinit pg::Statement delete_leases(
-    "DELETE FROM jobq.lease"
-    " WHERE job_id OPERATOR(pg_catalog.=) ANY ($1) AND attempt OPERATOR(pg_catalog.=) $2"
-    " RETURNING job_id, queue_id, tries, crashes, worker, claimed_at, replaced_by, keyed");
-
-// One snapshot sees a live job in exactly one line. If that row is gone by the time it is locked,
-// the job has moved: `stood` without a row taken says look again.
-#define JOBQ_TAKE_WAITING                                                                          \
-  "WITH ready AS (DELETE FROM jobq.ready WHERE job_id OPERATOR(pg_catalog.=) $1"                   \
-  " RETURNING queue_id, attempt, tries, crashes)"                                                  \
-  ", delayed AS (DELETE FROM jobq.delayed WHERE job_id OPERATOR(pg_catalog.=) $1"                  \
-  " RETURNING queue_id, attempt, tries, crashes, run_at)"
-
-#define JOBQ_STOOD(line) "EXISTS (SELECT FROM jobq." line " WHERE job_id OPERATOR(pg_catalog.=) $1)"
-
-#define JOBQ_TAKEN_WAITING                                                                         \
-  " SELECT queue_id, attempt, tries, crashes, NULL::timestamp with time zone AS run_at,"           \
-  " NULL::pg_catalog.text AS worker, NULL::timestamp with time zone AS claimed_at FROM ready"      \
-  " UNION ALL SELECT queue_id, attempt, tries, crashes, run_at, NULL, NULL FROM delayed"
-
-constinit pg::Statement take_waiting(JOBQ_TAKE_WAITING "SELECT t.*, " JOBQ_STOOD(
-    "ready") " OR " JOBQ_STOOD("delayed") " FROM (SELECT) AS one LEFT JOIN (" JOBQ_TAKEN_WAITING
-                                          ") AS t ON true");
-
-constinit pg::Statement
-    take_live(JOBQ_TAKE_WAITING
-              ", lease AS (DELETE FROM jobq.lease WHERE job_id OPERATOR(pg_catalog.=) $1"
-              " RETURNING queue_id, attempt, tries, crashes, worker, claimed_at)"
-              "SELECT t.*, " JOBQ_STOOD("ready") " OR " JOBQ_STOOD("delayed") " OR " JOBQ_STOOD(
-                  "lease") " FROM (SELECT) AS one LEFT JOIN (" JOBQ_TAKEN_WAITING
-                           " UNION ALL SELECT queue_id, attempt, tries, crashes, NULL, worker, "
-                           "claimed_at FROM lease"
-                           ") AS t ON true");
-
 void put_ready(std::span<const Waiting> jobs) {
+  if (jobs.empty()) return;
   std::vector<std::int64_t> tags = pg::next_numbers(kJobNumber, jobs.size());
-  pg::NewRows rows(into_ready);
+  pg::NewRows rows;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const Waiting& job = jobs[i];
-    rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), pg::int4(job.priority),
-              pg::int8(tags[i]), pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
-              pg::int4(job.counters.crashes), job.group_key});
+    rows.add({pg::int8(job.queue_id), pg::int8(tags[i]), pg::int8(job.job_id),
+              pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
+              pg::int4(job.counters.crashes), pg::int2(job.priority), job.group_key});
   }
-  rows.insert();
+  pg::Table(ReadyTable::shape).insert(rows);
 }
 
 void put_delayed(std::span<const Waiting> jobs) {
-  pg::NewRows rows(into_delayed);
+  if (jobs.empty()) return;
+  pg::NewRows rows;
   for (const Waiting& job : jobs)
     rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), pg::instant(*job.run_at),
               pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
               pg::int4(job.counters.crashes)});
-  rows.insert();
+  pg::Table(DelayedTable::shape).insert(rows);
 }
 
 core::Microseconds keep_time_of(const Ended& job) {
@@ -98,12 +55,13 @@ pg::Value prune_at(const Ended& job, TimestampTz now) {
 }
 
 void put_finished(std::span<const Ended> jobs, TimestampTz now) {
-  pg::NewRows rows(into_finished);
+  if (jobs.empty()) return;
+  pg::NewRows rows;
   for (const Ended& job : jobs)
-    rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), pg::int4(job.counters.attempt),
-              pg::int4(job.counters.tries), pg::text(job.state), job.reason, job.result, job.worker,
-              job.claimed_at, pg::instant(now), prune_at(job, now)});
-  rows.insert();
+    rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), job.claimed_at, pg::instant(now),
+              prune_at(job, now), pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
+              pg::text(job.state), job.reason, job.worker, job.result});
+  pg::Table(FinishedTable::shape).insert(rows);
 }
 
 void log_death(const Ended& job) {
@@ -126,9 +84,40 @@ void run_on(pg::Statement& statement, std::span<const std::int64_t> job_ids) {
   if (!job_ids.empty()) statement.run({pg::int8_array(job_ids)});
 }
 
-void forget(std::span<const Ended> jobs) {
-  run_on(delete_failures, ids_of(jobs, [](const Ended& job) { return job.may_have_failures; }));
-  run_on(delete_jobs, ids_of(jobs, [](const Ended&) { return true; }));
+template <typename Line>
+core::Counters counters_at(const pg::IndexWalk& walk) {
+  return {.attempt = walk.int4(Line::attempt),
+          .tries = walk.int4(Line::tries),
+          .crashes = walk.int4(Line::crashes)};
+}
+
+// Takes the row with this job_id, if there is one and condition(walk) holds. While others change it
+// first it is looked for again; gone is gone.
+template <typename Condition>
+bool take(pg::FreshSnapshot& snapshot, pg::IndexWalk& walk, std::int64_t job_id,
+          Condition condition) {
+  while (walk.seek({pg::int8(job_id)}) && condition(walk)) {
+    switch (walk.erase(pg::IndexWalk::Waiting::wait)) {
+    case pg::Erasure::done:
+      return true;
+    case pg::Erasure::changed:
+      snapshot.renew();
+      break;
+    case pg::Erasure::held:
+    case pg::Erasure::gone:
+      return false;
+    }
+  }
+  return false;
+}
+
+void delete_jobs(std::span<const std::int64_t> job_ids) {
+  if (job_ids.empty()) return;
+  pg::FreshSnapshot snapshot;
+  pg::Table jobs(JobTable::shape);
+  pg::IndexWalk walk(jobs, "job_pkey");
+  for (std::int64_t job_id : job_ids)
+    take(snapshot, walk, job_id, [](const pg::IndexWalk&) { return true; });
 }
 
 } // namespace
@@ -148,7 +137,7 @@ Line put_waiting(std::span<const Waiting> jobs, TimestampTz now) {
 
 void forget_jobs(std::span<const std::int64_t> job_ids) {
   run_on(delete_failures, job_ids);
-  run_on(delete_jobs, job_ids);
+  delete_jobs(job_ids);
 }
 
 void finish(std::span<const Ended> jobs, TimestampTz now) {
@@ -161,39 +150,70 @@ void finish(std::span<const Ended> jobs, TimestampTz now) {
     log_death(job);
   }
   put_finished(kept, now);
-  forget(forgotten);
+  run_on(delete_failures,
+         ids_of(forgotten, [](const Ended& job) { return job.may_have_failures; }));
+  delete_jobs(ids_of(forgotten, [](const Ended&) { return true; }));
 }
 
-pg::Rows take_leases(const core::TokenGroup& group) {
-  return delete_leases.run({pg::int8_array(group.job_ids), pg::int4(group.attempt)});
+std::vector<TakenLease> take_leases(const core::TokenGroup& group) {
+  pg::FreshSnapshot snapshot;
+  pg::Table leases(LeaseTable::shape);
+  pg::IndexWalk walk(leases, "lease_pkey");
+  std::vector<TakenLease> taken;
+  for (std::int64_t job_id : group.job_ids) {
+    auto is_held = [&](const pg::IndexWalk& lease) {
+      if (lease.int4(LeaseTable::attempt) != group.attempt) return false;
+      hold_queue(lease.int8(LeaseTable::queue_id));
+      return true;
+    };
+    if (!take(snapshot, walk, job_id, is_held)) continue;
+    taken.push_back({.job_id = job_id,
+                     .queue_id = walk.int8(LeaseTable::queue_id),
+                     .counters = counters_at<LeaseTable>(walk),
+                     .worker = pg::copied(walk.at(LeaseTable::worker)),
+                     .claimed_at = walk.at(LeaseTable::claimed_at),
+                     .replaced_by = walk.int8_or_null(LeaseTable::replaced_by),
+                     .is_keyed = walk.boolean(LeaseTable::keyed)});
+  }
+  return taken;
 }
 
-TakenLease lease_at(const pg::Rows& rows, std::uint64_t row, std::int32_t attempt) {
-  return {
-      .job_id = rows.int8(row, 0),
-      .queue_id = rows.int8(row, 1),
-      .counters = {.attempt = attempt, .tries = rows.int4(row, 2), .crashes = rows.int4(row, 3)},
-      .worker = rows.at(row, 4),
-      .claimed_at = rows.at(row, 5),
-      .replaced_by = rows.int8_or_null(row, 6),
-      .is_keyed = rows.boolean(row, 7)};
-}
-
+// One snapshot sees a live job in exactly one line. If the row that it sees there cannot be taken,
+// the job has moved, and a newer snapshot sees where to.
 std::optional<TakenJob> take_job(std::int64_t job_id, Which which) {
-  pg::Statement& take = which == Which::waiting ? take_waiting : take_live;
-  for (;;) {
-    pg::Rows rows = take.run({pg::int8(job_id)});
-    if (!rows.at(0, 0).is_null)
-      return TakenJob{.queue_id = rows.int8(0, 0),
-                      .counters = {.attempt = rows.int4(0, 1),
-                                   .tries = rows.int4(0, 2),
-                                   .crashes = rows.int4(0, 3)},
-                      .run_at = rows.int8_or_null(0, 4),
-                      .was_running = !rows.at(0, 5).is_null,
-                      .worker = pg::copied(rows.at(0, 5)),
-                      .claimed_at = rows.at(0, 6)};
-    bool has_moved = rows.boolean(0, 7);
-    if (!has_moved) return std::nullopt;
+  pg::FreshSnapshot snapshot;
+  pg::Table ready(ReadyTable::shape);
+  pg::Table delayed(DelayedTable::shape);
+  pg::Table leases(LeaseTable::shape);
+  pg::IndexWalk in_ready(ready, "ready_job_id_key");
+  pg::IndexWalk in_delayed(delayed, "delayed_pkey");
+  pg::IndexWalk in_lease(leases, "lease_pkey");
+  auto stands_in = [&](pg::IndexWalk& line) { return line.seek({pg::int8(job_id)}); };
+  auto is_taken = [](pg::IndexWalk& line, int queue_id) {
+    hold_queue(line.int8(queue_id));
+    return line.erase(pg::IndexWalk::Waiting::wait) == pg::Erasure::done;
+  };
+
+  for (;; snapshot.renew()) {
+    if (stands_in(in_ready)) {
+      if (is_taken(in_ready, ReadyTable::queue_id))
+        return TakenJob{.queue_id = in_ready.int8(ReadyTable::queue_id),
+                        .counters = counters_at<ReadyTable>(in_ready)};
+    } else if (stands_in(in_delayed)) {
+      if (is_taken(in_delayed, DelayedTable::queue_id))
+        return TakenJob{.queue_id = in_delayed.int8(DelayedTable::queue_id),
+                        .counters = counters_at<DelayedTable>(in_delayed),
+                        .run_at = in_delayed.int8_or_null(DelayedTable::run_at)};
+    } else if (which == Which::live && stands_in(in_lease)) {
+      if (is_taken(in_lease, LeaseTable::queue_id))
+        return TakenJob{.queue_id = in_lease.int8(LeaseTable::queue_id),
+                        .counters = counters_at<LeaseTable>(in_lease),
+                        .was_running = true,
+                        .worker = pg::copied(in_lease.at(LeaseTable::worker)),
+                        .claimed_at = in_lease.at(LeaseTable::claimed_at)};
+    } else {
+      return std::nullopt;
+    }
   }
 }
 

@@ -15,7 +15,7 @@
 #include "core/tokens.hpp"
 #include "core/verdict.hpp"
 #include "pg/clock.hpp"
-#include "pg/statement.hpp"
+#include "pg/value.hpp"
 
 namespace jobq::queue {
 
@@ -62,21 +62,20 @@ void finish(std::span<const Ended> jobs, TimestampTz now);
 // Deletes the jobs themselves, with their failures.
 void forget_jobs(std::span<const std::int64_t> job_ids);
 
-// The leases that these tokens hold, taken out of their line, in job_id order. A concurrent renew
-// is waited for and changes nothing; a concurrent sweep or cancel that commits has won.
-// Columns: job_id, queue_id, tries, crashes, worker, claimed_at, replaced_by, keyed.
-pg::Rows take_leases(const core::TokenGroup& group);
-
+// A lease that was taken out of its line.
 struct TakenLease {
-  std::int64_t job_id;
-  std::int64_t queue_id;
+  std::int64_t job_id = 0;
+  std::int64_t queue_id = 0;
   core::Counters counters;
   pg::Value worker;
   pg::Value claimed_at;
   std::optional<std::int64_t> replaced_by = std::nullopt;
   bool is_keyed = true;
 };
-TakenLease lease_at(const pg::Rows& rows, std::uint64_t row, std::int32_t attempt);
+
+// The leases that these tokens hold, in job_id order. A concurrent renew is waited for and changes
+// nothing; a concurrent sweep or cancel that commits has won.
+std::vector<TakenLease> take_leases(const core::TokenGroup& group);
 
 // Where a live job was, after it was taken out of there.
 struct TakenJob {

@@ -2,17 +2,18 @@
 
 #include <unordered_map>
 
-#include "pg/clock.hpp"
 #include "pg/door.hpp"
 #include "pg/error.hpp"
 #include "pg/extension.hpp"
 #include "pg/invalidation.hpp"
 #include "pg/lock.hpp"
-#include "pg/sequence.hpp"
+#include "pg/snapshot.hpp"
 #include "pg/statement.hpp"
+#include "pg/table.hpp"
 #include "pg/transaction.hpp"
 #include "queue/administer.hpp"
 #include "queue/bounds.hpp"
+#include "queue/tables.hpp"
 
 namespace jobq::queue {
 
@@ -43,12 +44,12 @@ void forget(Oid relation) {
   if (relation == InvalidOid || relation == cached_relation) is_stale = true;
 }
 
-#define JOBQ_QUEUE_COLUMNS                                                                         \
+#define JOBQ_SELECT_QUEUE                                                                          \
   "SELECT queue_id, name, paused, max_attempts, max_crashes, lease, retry_base, retry_cap,"        \
   " keep_completed, keep_dead FROM jobq.queue "
 
-constinit pg::Statement by_name(JOBQ_QUEUE_COLUMNS "WHERE name OPERATOR(pg_catalog.=) $1");
-constinit pg::Statement by_id(JOBQ_QUEUE_COLUMNS "WHERE queue_id OPERATOR(pg_catalog.=) $1");
+constinit pg::Statement by_name(JOBQ_SELECT_QUEUE "WHERE name OPERATOR(pg_catalog.=) $1");
+constinit pg::Statement by_id(JOBQ_SELECT_QUEUE "WHERE queue_id OPERATOR(pg_catalog.=) $1");
 
 std::optional<Queue> read(const pg::Rows& rows) {
   if (rows.empty()) return std::nullopt;
@@ -79,12 +80,32 @@ std::optional<Queue> remember(const std::optional<Queue>& queue) {
              .hint = "Create it with SELECT jobq.create_queue('" + std::string(name) + "')."});
 }
 
+Oid queue_relation() {
+  if (cached_relation == InvalidOid) cached_relation = pg::relation("queue");
+  return cached_relation;
+}
+
+bool is_there_now(std::int64_t queue_id) {
+  pg::FreshSnapshot snapshot(pg::View::latest);
+  pg::Table queues(QueueTable::shape);
+  return pg::IndexWalk(queues, "queue_pkey").seek({pg::int8(queue_id)});
+}
+
+// The transaction's one snapshot may show a queue that was dropped before the lock was had.
+void lock(std::int64_t queue_id, pg::LockStrength strength) {
+  pg::lock_object(queue_relation(), queue_id, strength);
+  if (pg::has_one_snapshot() && !is_there_now(queue_id))
+    pg::raise({.sqlstate = pg::SqlState::serialization_failure,
+               .message = "could not serialize access due to concurrent drop_queue",
+               .hint = "Run the transaction again."});
+}
+
 // Nothing if there is no such queue.
 std::optional<Queue> locked(std::string_view name, pg::LockStrength strength) {
   for (;;) {
     std::optional<Queue> seen = find_queue(name);
     if (!seen) return std::nullopt;
-    pg::lock_object(cached_relation, seen->queue_id, strength);
+    lock(seen->queue_id, strength);
     std::optional<Queue> held = find_queue(name);
     if (held && held->queue_id == seen->queue_id) return held;
   }
@@ -151,8 +172,12 @@ Queue have_queue(std::string_view name) {
 
 std::optional<Queue> share_queue(std::int64_t queue_id) {
   if (!find_queue(queue_id)) return std::nullopt;
-  pg::lock_object(cached_relation, queue_id, pg::LockStrength::shared);
+  lock(queue_id, pg::LockStrength::shared);
   return find_queue(queue_id);
+}
+
+void hold_queue(std::int64_t queue_id) {
+  pg::lock_object(queue_relation(), queue_id, pg::LockStrength::shared);
 }
 
 Queue share_or_make_queue(std::string_view name) {

@@ -41,6 +41,9 @@ Queue require_queue(std::int64_t queue_id);
 Queue share_queue(std::string_view name);
 // The same for the queue of a job that was looked up before; nothing if it is gone.
 std::optional<Queue> share_queue(std::int64_t queue_id);
+// The lock alone, for who takes a job out of a line: before the job's row, since drop_queue has the
+// queue before it waits for rows.
+void hold_queue(std::int64_t queue_id);
 // The same, but nothing for the default queue if nobody has used it yet.
 std::optional<Queue> share_queue_if_made(std::string_view name);
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "pg/door.hpp"
+#include "pg/statement.hpp"
 #include "pg/memory.hpp"
 #include "queue/bounds.hpp"
 #include "queue/job.hpp"

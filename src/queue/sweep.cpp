@@ -6,6 +6,7 @@
 
 #include "core/back_off.hpp"
 #include "pg/door.hpp"
+#include "pg/statement.hpp"
 #include "pg/error.hpp"
 #include "pg/memory.hpp"
 #include "pg/random.hpp"

@@ -3,17 +3,19 @@
 CREATE VIEW jobq.jobs AS
 SELECT
   j.job_id, q.name AS queue, j.task, l.state, l.attempt, l.tries, l.crashes,
-  j.priority::integer AS priority, j.group_key, j.job_key,
+  j.priority::integer AS priority, j.group_key,
+  CASE WHEN l.replaced_by IS NULL THEN j.job_key END AS job_key,
   l.run_at, l.worker, l.lease_expires_at, j.enqueued_at
 FROM (
   SELECT job_id, 'delayed' AS state, attempt, tries, crashes, run_at,
-    NULL::text AS worker, NULL::timestamp with time zone AS lease_expires_at
+    NULL::text AS worker, NULL::timestamp with time zone AS lease_expires_at,
+    NULL::bigint AS replaced_by
   FROM jobq.delayed
   UNION ALL
-  SELECT job_id, 'ready', attempt, tries, crashes, NULL, NULL, NULL
+  SELECT job_id, 'ready', attempt, tries, crashes, NULL, NULL, NULL, NULL
   FROM jobq.ready
   UNION ALL
-  SELECT job_id, 'running', attempt, tries, crashes, NULL, worker, expires_at
+  SELECT job_id, 'running', attempt, tries, crashes, NULL, worker, expires_at, replaced_by
   FROM jobq.lease
 ) AS l
 JOIN jobq.job AS j ON j.job_id = l.job_id

@@ -1,0 +1,29 @@
+// What reads without the executor can see: all that was committed until now (in READ COMMITTED) and
+// all that this transaction has done.
+#pragma once
+
+#include "pg/unwinding.hpp"
+
+namespace jobq::pg {
+
+enum class View {
+  transaction, // as the isolation level says
+  latest,      // all that is committed by now, in every isolation level
+};
+
+class FreshSnapshot {
+ public:
+  explicit FreshSnapshot(View view = View::transaction);
+  ~FreshSnapshot();
+  FreshSnapshot(const FreshSnapshot&) = delete;
+  FreshSnapshot& operator=(const FreshSnapshot&) = delete;
+
+  // The same with a newer view.
+  void renew();
+
+ private:
+  View view_;
+  OrderlyExit orderly_;
+};
+
+} // namespace jobq::pg

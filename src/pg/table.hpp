@@ -1,0 +1,100 @@
+// A table of the extension, read and written without the executor: rows by an index, deleted where
+// they stand, inserted in batches. Constraints and triggers have no say here, so what is written
+// must be right by itself; indexes, unique ones too, are kept as ever. Reads and deletions need a
+// FreshSnapshot.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pg/unwinding.hpp"
+#include "pg/value.hpp"
+
+namespace jobq::pg {
+
+// Name and columns of a table, in the order of the install script; checked at every opening.
+struct Shape {
+  const char* name;
+  std::span<const char* const> columns;
+};
+
+// Rows on their way into a table.
+class NewRows {
+ public:
+  // A value for each column, in order and of its type.
+  void add(std::initializer_list<Value> row) { cells_.insert(cells_.end(), row); }
+  bool empty() const { return cells_.empty(); }
+  std::span<const Value> cells() const { return cells_; }
+
+ private:
+  std::vector<Value> cells_; // row after row
+};
+
+class Table {
+ public:
+  explicit Table(const Shape& shape);
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  void insert(const NewRows& rows);
+
+  Relation relation() const { return relation_; }
+
+ private:
+  Relation relation_;
+  std::size_t width_;
+  ResultRelInfo* indexes_ = nullptr; // opened by the first insert
+  EState* state_ = nullptr;
+  OrderlyExit orderly_;
+};
+
+enum class Erasure {
+  done,    // the row is deleted
+  held,    // another transaction has it, and was not waited for
+  gone,    // another transaction has deleted it
+  changed, // another transaction has changed it: look again with a newer snapshot
+};
+
+// Rows of a table that have given keys, in the order of an index.
+class IndexWalk {
+ public:
+  IndexWalk(Table& table, const char* index);
+  ~IndexWalk();
+  IndexWalk(const IndexWalk&) = delete;
+  IndexWalk& operator=(const IndexWalk&) = delete;
+
+  // To the first row whose leading index columns equal the keys (int8 or int4). False: none.
+  bool seek(std::initializer_list<Value> keys);
+  bool next();
+
+  // Of the row that the walk stands at; by-reference data live until it moves. Columns count from
+  // 0.
+  Value at(int column) const;
+  std::int64_t int8(int column) const { return DatumGetInt64(at(column).datum); }
+  std::int32_t int4(int column) const { return DatumGetInt32(at(column).datum); }
+  bool boolean(int column) const { return DatumGetBool(at(column).datum); }
+  std::optional<std::int64_t> int8_or_null(int column) const;
+  std::optional<std::int32_t> int4_or_null(int column) const;
+  // A cheap look before erase(): true if a running transaction has the row.
+  bool is_held();
+  // In REPEATABLE READ and SERIALIZABLE `gone` and `changed` are an error, 40001, instead.
+  enum class Waiting { wait, pass };
+  Erasure erase(Waiting waiting);
+
+ private:
+  void end();
+
+  Relation table_;
+  Relation index_;
+  TupleTableSlot* slot_;
+  IndexScanDesc scan_ = nullptr;
+  Snapshot snapshot_ = nullptr;
+  TransactionId running_ = InvalidTransactionId; // one that was found running
+  OrderlyExit orderly_;
+};
+
+} // namespace jobq::pg
