@@ -2,6 +2,8 @@
 // all that this transaction has done.
 #pragma once
 
+#include <cstdint>
+
 #include "pg/unwinding.hpp"
 
 namespace jobq::pg {
@@ -20,6 +22,9 @@ class FreshSnapshot {
 
   // The same with a newer view.
   void renew();
+
+  // Another number for each view that this process has taken.
+  static std::uint64_t current();
 
  private:
   View view_;

@@ -24,6 +24,7 @@ Storage storage_of(Oid type) {
 }
 
 Datum copy(Datum datum, Oid type) {
+  if (type == TEXTOID || type == JSONBOID) return datumCopy(datum, false, -1);
   Storage storage = storage_of(type);
   return datumCopy(datum, storage.by_value, storage.length);
 }

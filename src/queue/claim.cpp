@@ -84,8 +84,8 @@ class Claiming {
   bool take() {
     if (line_.is_held()) return false;
     if (!hand_) hand_.emplace();
-    pg::Value job_id = line_.at(ReadyTable::job_id);
-    if (!hand_->job.seek({job_id}) || hand_->lease.seek({job_id})) return false;
+    std::int64_t job_id = line_.int8(ReadyTable::job_id);
+    if (!hand_->job.find(job_id) || hand_->lease.find(job_id)) return false;
     return line_.erase(pg::IndexWalk::Waiting::pass) == pg::Erasure::done;
   }
 

@@ -43,24 +43,41 @@ void put_delayed(std::span<const Waiting> jobs) {
   pg::Table(DelayedTable::shape).insert(rows);
 }
 
-core::Microseconds keep_time_of(const Ended& job) {
-  std::optional<Queue> queue = find_queue(job.queue_id);
-  if (!queue) return core::kForever;
-  return job.state == kCompleted ? queue->keep_completed : queue->keep_dead;
-}
+// How long the ended jobs of a queue are kept; asked for one queue after the other, mostly the
+// same.
+class KeepTimes {
+ public:
+  core::Microseconds of(const Ended& job) {
+    if (job.queue_id != queue_id_) look_up(job.queue_id);
+    return job.state == kCompleted ? completed_ : dead_;
+  }
 
-pg::Value prune_at(const Ended& job, TimestampTz now) {
-  TimestampTz instant = core::later(now, keep_time_of(job), pg::kLastInstant);
+ private:
+  void look_up(std::int64_t queue_id) {
+    std::optional<Queue> queue = find_queue(queue_id);
+    queue_id_ = queue_id;
+    completed_ = queue ? queue->keep_completed : core::kForever;
+    dead_ = queue ? queue->keep_dead : core::kForever;
+  }
+
+  std::optional<std::int64_t> queue_id_;
+  core::Microseconds completed_ = 0;
+  core::Microseconds dead_ = 0;
+};
+
+pg::Value prune_at(core::Microseconds keep_time, TimestampTz now) {
+  TimestampTz instant = core::later(now, keep_time, pg::kLastInstant);
   return instant == core::kForever ? pg::null(TIMESTAMPTZOID) : pg::instant(instant);
 }
 
-void put_finished(std::span<const Ended> jobs, TimestampTz now) {
+void put_finished(std::span<const Ended> jobs, KeepTimes& keep_times, TimestampTz now) {
   if (jobs.empty()) return;
   pg::NewRows rows;
   for (const Ended& job : jobs)
     rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), job.claimed_at, pg::instant(now),
-              prune_at(job, now), pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
-              pg::text(job.state), job.reason, job.worker, job.result});
+              prune_at(keep_times.of(job), now), pg::int4(job.counters.attempt),
+              pg::int4(job.counters.tries), pg::text(job.state), job.reason, job.worker,
+              job.result});
   pg::Table(FinishedTable::shape).insert(rows);
 }
 
@@ -96,7 +113,7 @@ core::Counters counters_at(const pg::IndexWalk& walk) {
 template <typename Condition>
 bool take(pg::FreshSnapshot& snapshot, pg::IndexWalk& walk, std::int64_t job_id,
           Condition condition) {
-  while (walk.seek({pg::int8(job_id)}) && condition(walk)) {
+  while (walk.find(job_id) && condition(walk)) {
     switch (walk.erase(pg::IndexWalk::Waiting::wait)) {
     case pg::Erasure::done:
       return true;
@@ -143,13 +160,14 @@ void forget_jobs(std::span<const std::int64_t> job_ids) {
 void finish(std::span<const Ended> jobs, TimestampTz now) {
   run_on(free_keys, ids_of(jobs, [](const Ended& job) { return job.may_have_key; }));
 
+  KeepTimes keep_times;
   std::vector<Ended> kept;
   std::vector<Ended> forgotten;
   for (const Ended& job : jobs) {
-    (keep_time_of(job) == 0 ? forgotten : kept).push_back(job);
+    (keep_times.of(job) == 0 ? forgotten : kept).push_back(job);
     log_death(job);
   }
-  put_finished(kept, now);
+  put_finished(kept, keep_times, now);
   run_on(delete_failures,
          ids_of(forgotten, [](const Ended& job) { return job.may_have_failures; }));
   delete_jobs(ids_of(forgotten, [](const Ended&) { return true; }));
@@ -160,12 +178,16 @@ std::vector<TakenLease> take_leases(const core::TokenGroup& group) {
   pg::Table leases(LeaseTable::shape);
   pg::IndexWalk walk(leases, "lease_pkey");
   std::vector<TakenLease> taken;
+  taken.reserve(group.job_ids.size());
+  std::optional<std::int64_t> held_queue;
+  auto is_held = [&](const pg::IndexWalk& lease) {
+    if (lease.int4(LeaseTable::attempt) != group.attempt) return false;
+    std::int64_t queue_id = lease.int8(LeaseTable::queue_id);
+    if (queue_id != held_queue) hold_queue(queue_id);
+    held_queue = queue_id;
+    return true;
+  };
   for (std::int64_t job_id : group.job_ids) {
-    auto is_held = [&](const pg::IndexWalk& lease) {
-      if (lease.int4(LeaseTable::attempt) != group.attempt) return false;
-      hold_queue(lease.int8(LeaseTable::queue_id));
-      return true;
-    };
     if (!take(snapshot, walk, job_id, is_held)) continue;
     taken.push_back({.job_id = job_id,
                      .queue_id = walk.int8(LeaseTable::queue_id),
