@@ -24,11 +24,16 @@ namespace {
 constexpr std::size_t kMostKeys = 4;
 constexpr std::size_t kMostSlots = 100; // rows of one multi-insert
 
+// A column that somebody added and dropped again stays in the row, always NULL.
 void check_shape(Relation relation, const Shape* shape) {
   TupleDesc columns = RelationGetDescr(relation);
-  bool fits = static_cast<std::size_t>(columns->natts) == shape->columns.size();
-  for (int i = 0; fits && i < columns->natts; ++i)
-    fits = std::strcmp(NameStr(TupleDescAttr(columns, i)->attname), shape->columns[i]) == 0;
+  auto width = static_cast<int>(shape->columns.size());
+  bool fits = columns->natts >= width;
+  for (int i = 0; fits && i < columns->natts; ++i) {
+    Form_pg_attribute column = TupleDescAttr(columns, i);
+    fits = i < width ? std::strcmp(NameStr(column->attname), shape->columns[i]) == 0
+                     : column->attisdropped;
+  }
   if (!fits)
     ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                     errmsg("table jobq.%s does not have the columns of this version", shape->name),
@@ -73,6 +78,7 @@ void fill(TupleTableSlot* slot, const Value* cells, std::size_t width) {
     slot->tts_values[i] = cells[i].datum;
     slot->tts_isnull[i] = cells[i].is_null;
   }
+  for (int i = static_cast<int>(width); i < columns->natts; ++i) slot->tts_isnull[i] = true;
   ExecStoreVirtualTuple(slot);
 }
 
