@@ -1,12 +1,68 @@
 #include "pg/statement.hpp"
 
+#include <array>
+#include <span>
+
 #include "pg/error.hpp"
-#include "pg/plan.hpp"
 #include "pg/planner.hpp"
 
 namespace jobq::pg {
 
 namespace {
+
+constexpr std::size_t kMostParameters = 16;
+
+struct Outcome {
+  SPITupleTable* table;
+  std::uint64_t count;
+};
+
+void check(int code, const char* what) {
+  if (code < 0) elog(ERROR, "%s: %s", what, SPI_result_code_string(code));
+}
+
+SPIPlanPtr prepare(const char* sql, Oid* types, int count) {
+  SPIPlanPtr plan = SPI_prepare_cursor(sql, count, types, CURSOR_OPT_GENERIC_PLAN);
+  if (plan == nullptr) check(SPI_result, sql);
+  check(SPI_keepplan(plan), sql);
+  return plan;
+}
+
+struct Execution {
+  SPIPlanPtr plan;
+  Datum* data;
+  char* nulls;
+  std::uint64_t most;
+};
+
+// What this call wrote before, by whatever way, is there for the statement to see.
+Outcome execute(Execution execution) {
+  CommandCounterIncrement();
+  check(SPI_execute_plan(execution.plan, execution.data, execution.nulls, false,
+                         static_cast<long>(execution.most)),
+        "statement failed");
+  return {.table = SPI_tuptable, .count = SPI_processed};
+}
+
+// The values' types are the plan's.
+SPIPlanPtr make_plan(const char* sql, std::span<const Value> values) {
+  std::array<Oid, kMostParameters> types;
+  std::size_t count = 0;
+  for (const Value& value : values) types.at(count++) = value.type;
+  return guarded<prepare>(sql, types.data(), static_cast<int>(count));
+}
+
+Outcome run_plan(SPIPlanPtr plan, std::span<const Value> values, std::uint64_t most) {
+  std::array<Datum, kMostParameters> data;
+  std::array<char, kMostParameters> nulls;
+  std::size_t count = 0;
+  for (const Value& value : values) {
+    data.at(count) = value.datum;
+    nulls.at(count++) = value.is_null ? 'n' : ' ';
+  }
+  return guarded<execute>(
+      Execution{.plan = plan, .data = data.data(), .nulls = nulls.data(), .most = most});
+}
 
 double estimate(const char* sql) {
   SPIPlanPtr plan = SPI_prepare_cursor(sql, 0, nullptr, 0);

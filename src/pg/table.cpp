@@ -1,27 +1,21 @@
 #include "pg/table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <limits>
 
 #include "pg/compat.hpp"
 #include "pg/error.hpp"
 #include "pg/extension.hpp"
-#include "pg/snapshot.hpp"
 
 extern "C" {
-#include "access/relscan.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
-#include "storage/procarray.h"
 }
 
 namespace jobq::pg {
 
 namespace {
 
-constexpr std::size_t kMostKeys = 4;
 constexpr std::size_t kMostSlots = 100; // rows of one multi-insert
 
 // A column that somebody added and dropped again stays in the row, always NULL.
@@ -45,8 +39,6 @@ Relation open_table(Oid oid, const Shape* shape) {
   check_shape(relation, shape);
   return relation;
 }
-
-Relation open_index(Oid oid) { return index_open(oid, AccessShareLock); }
 
 EState* make_state() { return CreateExecutorState(); }
 
@@ -117,83 +109,6 @@ void insert_many(Insert insert) {
   }
 }
 
-TupleTableSlot* make_slot(Relation relation) { return table_slot_create(relation, nullptr); }
-
-struct Seek {
-  Relation table;
-  Relation index;
-  IndexScanDesc scan; // may be null
-  ScanKeyData* keys;
-  int count;
-};
-
-IndexScanDesc begin_scan(Seek seek) {
-  IndexScanDesc scan = seek.scan;
-  if (scan == nullptr)
-    scan = begin_index_scan(seek.table, seek.index, GetActiveSnapshot(), seek.count);
-  index_rescan(scan, seek.keys, seek.count, nullptr, 0);
-  return scan;
-}
-
-bool next_row(IndexScanDesc scan, TupleTableSlot* slot) {
-  CHECK_FOR_INTERRUPTS();
-  return index_getnext_slot(scan, ForwardScanDirection, slot);
-}
-
-// What the row's header says of who deletes or locks it.
-struct Holder {
-  TransactionId transaction; // invalid: nobody, or more than one
-  bool deletes;
-};
-
-Holder holder_of(TupleTableSlot* slot) {
-  bool should_free = false;
-  HeapTupleHeader row = ExecFetchSlotHeapTuple(slot, false, &should_free)->t_data;
-  if ((row->t_infomask & (HEAP_XMAX_INVALID | HEAP_XMAX_IS_MULTI)) != 0)
-    return {.transaction = InvalidTransactionId, .deletes = false};
-  return {.transaction = HeapTupleHeaderGetRawXmax(row),
-          .deletes = !HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask)};
-}
-
-// In one snapshot for all, a deletion that was committed since is an error, which erase() raises.
-bool has_row(Holder holder) {
-  if (TransactionIdIsCurrentTransactionId(holder.transaction)) return false;
-  if (TransactionIdIsInProgress(holder.transaction)) return true;
-  return holder.deletes && !IsolationUsesXactSnapshot() &&
-         TransactionIdDidCommit(holder.transaction);
-}
-
-void check_serializable(const char* what) {
-  if (IsolationUsesXactSnapshot())
-    ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                    errmsg("could not serialize access due to concurrent %s", what)));
-}
-
-Erasure erase_row(Relation table, ItemPointerData place, bool wait) {
-  TM_FailureData failure;
-  TM_Result result =
-      table_tuple_delete(table, &place, GetCurrentCommandId(true), GetActiveSnapshot(),
-                         InvalidSnapshot, wait, &failure, false);
-  switch (result) {
-  case TM_Ok:
-    return Erasure::done;
-  case TM_BeingModified:
-  case TM_WouldBlock:
-    return Erasure::held;
-  case TM_SelfModified:
-    return Erasure::gone;
-  case TM_Deleted:
-    check_serializable("delete");
-    return Erasure::gone;
-  case TM_Updated:
-    check_serializable("update");
-    return Erasure::changed;
-  case TM_Invisible:
-    break;
-  }
-  elog(ERROR, "unexpected result %d of a deletion", result);
-}
-
 } // namespace
 
 Table::Table(const Shape& shape)
@@ -224,114 +139,6 @@ void Table::insert(const NewRows& rows) {
     guarded<insert_one>(insert);
   else
     guarded<insert_many>(insert);
-}
-
-IndexWalk::IndexWalk(Table& table, const char* index)
-    : table_(table.relation()), index_(guarded<open_index>(pg::relation(index))),
-      slot_(guarded<make_slot>(table_)) {}
-
-IndexWalk::~IndexWalk() {
-  if (!orderly_.holds()) return;
-  end();
-  ExecDropSingleTupleTableSlot(slot_);
-  index_close(index_, NoLock);
-}
-
-void IndexWalk::end() {
-  if (scan_ != nullptr) index_endscan(scan_);
-  scan_ = nullptr;
-}
-
-struct IndexWalk::Key {
-  int column; // of the index, from 1
-  StrategyNumber strategy;
-  RegProcedure compare;
-  Datum datum;
-};
-
-void IndexWalk::begin(std::span<const Key> keys) {
-  ExecClearTuple(slot_);
-  bool fits = scan_ != nullptr && view_ == FreshSnapshot::current() &&
-              scan_->numberOfKeys == static_cast<int>(keys.size());
-  if (!fits) end();
-  view_ = FreshSnapshot::current();
-  std::array<ScanKeyData, kMostKeys> data;
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    ScanKeyInit(&data.at(i), static_cast<AttrNumber>(keys[i].column), keys[i].strategy,
-                keys[i].compare, keys[i].datum);
-  scan_ = guarded<begin_scan>(Seek{.table = table_,
-                                   .index = index_,
-                                   .scan = scan_,
-                                   .keys = data.data(),
-                                   .count = static_cast<int>(keys.size())});
-}
-
-bool IndexWalk::seek(std::initializer_list<Value> values) {
-  std::array<Key, kMostKeys> keys;
-  int count = 0;
-  for (const Value& value : values) {
-    RegProcedure equals = value.type == INT8OID ? F_INT8EQ : F_INT4EQ;
-    keys.at(count) = {count + 1, BTEqualStrategyNumber, equals, value.datum};
-    ++count;
-  }
-  last_ = -1;
-  begin(std::span(keys.data(), static_cast<std::size_t>(count)));
-  return next();
-}
-
-// The scan is bounded, so that dead entries between one key and the next cost no more than a few
-// descents; and it is begun anew rather than stepped on over many rows that nobody asked for.
-bool IndexWalk::find(std::int64_t key) {
-  constexpr std::int64_t kRange = 255;
-  constexpr int kMostSteps = 4;
-
-  bool is_ahead = view_ == FreshSnapshot::current() && asked_ <= key && key <= last_;
-  asked_ = key;
-  for (int step = 0; is_ahead && has_row_ && int8(0) < key; ++step) {
-    is_ahead = step < kMostSteps;
-    if (is_ahead) has_row_ = next();
-  }
-  if (!is_ahead) {
-    last_ = key > std::numeric_limits<std::int64_t>::max() - kRange ? key : key + kRange;
-    const Key keys[] = {{1, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(key)},
-                        {1, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last_)}};
-    begin(keys);
-    has_row_ = next();
-  }
-  return has_row_ && int8(0) == key;
-}
-
-bool IndexWalk::next() { return guarded<next_row>(scan_, slot_); }
-
-// Raises nothing: the columns were checked when the table was opened.
-Value IndexWalk::at(int column) const {
-  Value value;
-  value.datum = slot_getattr(slot_, column + 1, &value.is_null);
-  value.type = TupleDescAttr(slot_->tts_tupleDescriptor, column)->atttypid;
-  return value;
-}
-
-std::optional<std::int64_t> IndexWalk::int8_or_null(int column) const {
-  Value value = at(column);
-  return value.is_null ? std::nullopt : std::optional(DatumGetInt64(value.datum));
-}
-
-std::optional<std::int32_t> IndexWalk::int4_or_null(int column) const {
-  Value value = at(column);
-  return value.is_null ? std::nullopt : std::optional(DatumGetInt32(value.datum));
-}
-
-bool IndexWalk::is_held() {
-  Holder holder = holder_of(slot_); // only reads the row
-  if (!TransactionIdIsValid(holder.transaction)) return false;
-  if (holder.transaction == holder_) return true;
-  if (!guarded<has_row>(holder)) return false;
-  holder_ = holder.transaction;
-  return true;
-}
-
-Erasure IndexWalk::erase(Waiting waiting) {
-  return guarded<erase_row>(table_, slot_->tts_tid, waiting == Waiting::wait);
 }
 
 } // namespace jobq::pg

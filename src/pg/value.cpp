@@ -29,13 +29,9 @@ Datum copy(Datum datum, Oid type) {
   return datumCopy(datum, storage.by_value, storage.length);
 }
 
-Datum make_array(Datum* elements, bool* nulls, int count, Oid type) {
-  if (count == 0) return PointerGetDatum(construct_empty_array(type));
-  Storage storage = storage_of(type);
-  int dimensions[1] = {count};
-  int lower_bounds[1] = {1};
-  return PointerGetDatum(construct_md_array(elements, nulls, 1, dimensions, lower_bounds, type,
-                                            storage.length, storage.by_value, storage.alignment));
+Datum make_int8_array(Datum* elements, int count) {
+  return PointerGetDatum(
+      construct_array(elements, count, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 varlena* detoasted_text(Datum datum) { return PG_DETOAST_DATUM_PACKED(datum); }
@@ -83,24 +79,11 @@ Value copied(const Value& value) {
   return {guarded<copy>(value.datum, value.type), false, value.type};
 }
 
-Value array_of(Oid element_type, std::span<const Value> elements) {
-  std::vector<Datum> data;
-  std::vector<char> nulls;
-  for (const Value& element : elements) {
-    data.push_back(element.datum);
-    nulls.push_back(element.is_null ? 1 : 0);
-  }
-  Datum array = guarded<make_array>(data.data(), reinterpret_cast<bool*>(nulls.data()),
-                                    static_cast<int>(data.size()), element_type);
-  return {array, false, get_array_type(element_type)};
-}
-
 Value int8_array(std::span<const std::int64_t> numbers) {
   std::vector<Datum> data;
   data.reserve(numbers.size());
   for (std::int64_t number : numbers) data.push_back(Int64GetDatum(number));
-  Datum array = guarded<make_array>(data.data(), static_cast<bool*>(nullptr),
-                                    static_cast<int>(data.size()), Oid{INT8OID});
+  Datum array = guarded<make_int8_array>(data.data(), static_cast<int>(data.size()));
   return {array, false, INT8ARRAYOID};
 }
 

@@ -40,9 +40,7 @@ Value text(std::string_view bytes);
 // The same value in the current memory context.
 Value copied(const Value& value);
 
-// Arrays of one dimension. Elements of by-reference types are copied into the array.
 Value int8_array(std::span<const std::int64_t> numbers);
-Value array_of(Oid element_type, std::span<const Value> elements);
 
 // The bytes of a text value; they live as long as the value's memory context.
 std::string_view view_of_text(Datum datum);

@@ -7,9 +7,10 @@
 #include "pg/clock.hpp"
 #include "pg/door.hpp"
 #include "pg/error.hpp"
+#include "pg/index_walk.hpp"
 #include "pg/snapshot.hpp"
-#include "pg/statement.hpp"
 #include "pg/table.hpp"
+#include "pg/statement.hpp"
 #include "pg/text.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
@@ -50,6 +51,14 @@ struct Lease {
   TimestampTz expires_at;
 };
 
+// What is needed once there is a job to take.
+struct Hand {
+  pg::Table jobs{JobTable::shape};
+  pg::Table leases{LeaseTable::shape};
+  pg::IndexWalk job{jobs, "job_pkey"};
+  pg::IndexWalk lease{leases, "lease_pkey"};
+};
+
 // One claim at work on one queue: walks its line from the head and takes what it may.
 class Claiming {
  public:
@@ -71,14 +80,6 @@ class Claiming {
   }
 
  private:
-  // What is needed once there is a job to take.
-  struct Hand {
-    pg::Table jobs{JobTable::shape};
-    pg::Table leases{LeaseTable::shape};
-    pg::IndexWalk job{jobs, "job_pkey"};
-    pg::IndexWalk lease{leases, "lease_pkey"};
-  };
-
   // A row whose job is missing, or that has a lease already (a restore under way, a hand in the
   // tables), is passed over before it is taken.
   bool take() {

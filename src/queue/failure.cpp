@@ -1,5 +1,6 @@
 #include "queue/failure.hpp"
 
+#include "pg/index_walk.hpp"
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "queue/tables.hpp"

@@ -4,9 +4,10 @@
 
 #include "pg/error.hpp"
 #include "pg/sequence.hpp"
+#include "pg/index_walk.hpp"
 #include "pg/snapshot.hpp"
-#include "pg/statement.hpp"
 #include "pg/table.hpp"
+#include "pg/statement.hpp"
 #include "queue/queue.hpp"
 #include "queue/tables.hpp"
 

@@ -19,8 +19,8 @@ namespace jobq::queue {
 #define JOBQ_QUEUE_COLUMNS(_)                                                                      \
   _(queue_id)                                                                                      \
   _(name)                                                                                          \
-  _(paused) _(max_attempts) _(max_crashes) _(lease) _(retry_base) _(retry_cap) _(keep_completed)   \
-      _(keep_dead)
+  _(paused)                                                                                        \
+  _(max_attempts) _(max_crashes) _(lease) _(retry_base) _(retry_cap) _(keep_completed) _(keep_dead)
 
 #define JOBQ_JOB_COLUMNS(_)                                                                        \
   _(job_id)                                                                                        \
