@@ -34,9 +34,20 @@ void check_shape(Relation relation, const Shape* shape) {
                     errhint("Undo the change to the table, or restore the database.")));
 }
 
+// Triggers, and the foreign keys that are made of them, would be passed over in silence.
+void check_triggers(Relation relation, const Shape* shape) {
+  if (relation->trigdesc == nullptr || shape->has_triggers) return;
+  ereport(ERROR,
+          (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+           errmsg("table jobq.%s has a trigger or foreign key, or one refers to it", shape->name),
+           errhint("Drop it: jobq's tables take none. Keep a job's id in a column of your "
+                   "own without REFERENCES.")));
+}
+
 Relation open_table(Oid oid, const Shape* shape) {
   Relation relation = table_open(oid, RowExclusiveLock);
   check_shape(relation, shape);
+  check_triggers(relation, shape);
   return relation;
 }
 

@@ -19,6 +19,7 @@ namespace jobq::pg {
 struct Shape {
   const char* name;
   std::span<const char* const> columns;
+  bool has_triggers = false; // of its own; then it is only read
 };
 
 // Rows on their way into a table.

@@ -33,7 +33,12 @@ void watch_transactions() { RegisterXactCallback(at_transaction_event, nullptr);
 
 void note_write() { has_written = true; }
 
-bool is_transaction_block() { return IsTransactionBlock(); }
+// In a subtransaction the server no longer tells a block with a savepoint from a single statement
+// that has one inside (plpgsql's EXCEPTION); but the block began before its statement did.
+bool is_transaction_block() {
+  if (GetCurrentTransactionNestLevel() == 1) return IsTransactionBlock();
+  return GetCurrentTransactionStartTimestamp() < GetCurrentStatementStartTimestamp();
+}
 
 bool has_one_snapshot() { return IsolationUsesXactSnapshot(); }
 

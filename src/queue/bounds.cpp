@@ -112,7 +112,7 @@ TimestampTz check_instant(TimestampTz instant, const char* what) {
   if (!TIMESTAMP_NOT_FINITE(instant)) return instant;
   pg::raise({.sqlstate = SqlState::invalid_value,
              .message = std::string(what) + " must be finite",
-             .hint = "Pass an instant of the calendar, or leave it out to run at once."});
+             .hint = "Pass an instant of the calendar, or leave it out."});
 }
 
 TimestampTz after(TimestampTz now, core::Microseconds length, const char* what) {

@@ -9,6 +9,7 @@
 #include "pg/result_set.hpp"
 #include "pg/sequence.hpp"
 #include "pg/table.hpp"
+#include "pg/text.hpp"
 #include "queue/bounds.hpp"
 #include "queue/job.hpp"
 #include "queue/key.hpp"
@@ -67,7 +68,7 @@ KeyMode check_mode(std::string_view mode) {
   if (mode == "preserve_run_at") return KeyMode::preserve_run_at;
   if (mode == "reject") return KeyMode::reject;
   pg::raise({.sqlstate = pg::SqlState::invalid_value,
-             .message = "job_key_mode \"" + std::string(mode) + "\" is unknown",
+             .message = "job_key_mode \"" + std::string(pg::clip(mode, 63)) + "\" is unknown",
              .hint = "Pass keep, replace, preserve_run_at or reject."});
 }
 

@@ -9,11 +9,11 @@ namespace jobq::queue {
 #define JOBQ_COLUMN_NAME(name) #name,
 
 // struct Job { job_id, queue_id, ...; shape }: the columns' numbers, from 0, and their names.
-#define JOBQ_TABLE(Type, table, COLUMNS)                                                           \
+#define JOBQ_TABLE(Type, table, COLUMNS, ...)                                                      \
   struct Type {                                                                                    \
     enum Column : int { COLUMNS(JOBQ_COLUMN) };                                                    \
     static constexpr const char* names[] = {COLUMNS(JOBQ_COLUMN_NAME)};                            \
-    static constexpr pg::Shape shape = {table, names};                                             \
+    static constexpr pg::Shape shape = {table, names __VA_OPT__(, ) __VA_ARGS__};                  \
   }
 
 #define JOBQ_QUEUE_COLUMNS(_)                                                                      \
@@ -48,7 +48,7 @@ namespace jobq::queue {
 #define JOBQ_FAILURE_COLUMNS(_)                                                                    \
   _(job_id) _(attempt) _(kind) _(claimed_at) _(failed_at) _(worker) _(error)
 
-JOBQ_TABLE(QueueTable, "queue", JOBQ_QUEUE_COLUMNS);
+JOBQ_TABLE(QueueTable, "queue", JOBQ_QUEUE_COLUMNS, true);
 JOBQ_TABLE(JobTable, "job", JOBQ_JOB_COLUMNS);
 JOBQ_TABLE(ReadyTable, "ready", JOBQ_READY_COLUMNS);
 JOBQ_TABLE(DelayedTable, "delayed", JOBQ_DELAYED_COLUMNS);

@@ -62,8 +62,9 @@ SELECT
   q.max_attempts, q.max_crashes,
   make_interval(secs => q.retry_base / 1e6::double precision) AS retry_base,
   make_interval(secs => q.retry_cap / 1e6::double precision) AS retry_cap,
-  make_interval(secs => q.keep_completed / 1e6::double precision) AS keep_completed,
-  make_interval(secs => q.keep_dead / 1e6::double precision) AS keep_dead,
+  coalesce(make_interval(secs => q.keep_completed / 1e6::double precision), '1000 years')
+    AS keep_completed,
+  coalesce(make_interval(secs => q.keep_dead / 1e6::double precision), '1000 years') AS keep_dead,
   (SELECT count(*) FROM jobq.lease AS l WHERE l.queue_id = q.queue_id) AS running,
   (
     SELECT max(clock_timestamp() - j.enqueued_at)
@@ -80,7 +81,7 @@ SELECT
 FROM jobq.queue AS q;
 
 COMMENT ON VIEW jobq.queues IS
-  'queues with their settings; a keep time of NULL is for ever';
+  'queues with their settings, as create_queue takes them; a keep time of 1000 years is for ever';
 
 CREATE VIEW jobq.workers AS
 SELECT worker, count(*) AS running, min(claimed_at) AS oldest_claim, min(expires_at) AS next_expiry

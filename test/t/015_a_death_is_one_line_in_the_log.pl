@@ -1,0 +1,49 @@
+# A death is one line in the server's log, whoever found it: a failure, a sweep or a claim. Normal work leaves none.
+use strict;
+use warnings FATAL => 'all';
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION jobq');
+
+sub lines { return grep { /jobq: / } split /\n/, slurp_file($node->logfile) }
+
+$node->safe_psql('postgres', q{
+    SELECT jobq.create_queue('log', max_attempts => 1, max_crashes => 1);
+    SELECT jobq.enqueue('fine', queue => 'log');
+    SELECT jobq.complete(job_id, attempt) FROM jobq.claim('log');
+    SELECT jobq.enqueue('snoozed', queue => 'log');
+    SELECT jobq.snooze(job_id, attempt, '1 h') FROM jobq.claim('log');
+    SELECT jobq.enqueue('cancelled', queue => 'log');
+    SELECT jobq.cancel(job_id) FROM jobq.claim('log');
+    SELECT * FROM jobq.sweep();
+});
+is(scalar(lines()), 0, 'normal work leaves no line');
+
+my $failed = $node->safe_psql('postgres', q{SELECT jobq.enqueue('fails', queue => 'log')});
+$node->safe_psql('postgres', q{SELECT jobq.fail(job_id, attempt, 'no') FROM jobq.claim('log')});
+my $crashed = $node->safe_psql('postgres', q{SELECT jobq.enqueue('crashes', queue => 'log')});
+$node->safe_psql('postgres', q{
+    SELECT count(*) FROM jobq.claim('log');
+    UPDATE jobq.lease SET expires_at = clock_timestamp();
+    SELECT * FROM jobq.sweep();
+});
+my $exhausted = $node->safe_psql('postgres', q{SELECT jobq.enqueue('is exhausted', queue => 'log')});
+$node->safe_psql('postgres', qq{
+    UPDATE jobq.ready SET tries = 1 WHERE job_id = $exhausted;
+    SELECT count(*) FROM jobq.claim('log');
+});
+
+my @lines = lines();
+is(scalar(@lines), 3, 'each death left one line');
+like($lines[0], qr/jobq: job $failed of queue "log" is dead: attempts exhausted$/, 'a failure');
+like($lines[1], qr/jobq: job $crashed of queue "log" is dead: crashed 1 times$/, 'an expired lease');
+like($lines[2], qr/jobq: job $exhausted of queue "log" is dead: attempts exhausted$/, 'limits reached before a claim');
+
+$node->stop;
+done_testing();
