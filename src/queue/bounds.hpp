@@ -11,7 +11,7 @@ namespace jobq::queue {
 
 inline constexpr std::string_view kDefaultQueue = "default";
 inline constexpr std::int32_t kDefaultPriority = 5;
-inline constexpr std::size_t kLongestText = 64 * 1024; // of an error or reason that is kept
+inline constexpr std::size_t kLongestText = 65'536; // of an error or reason that is kept
 
 // A queue's, task's or worker's name: 1 to 63 bytes.
 std::string_view check_name(std::string_view name, const char* what);
