@@ -37,7 +37,7 @@ Results read_results(const pg::Call& call, pg::Parameter parameter, std::size_t 
 // Ends the jobs that the tokens hold; returns for each position whether it did.
 std::vector<bool> complete_all(const TokenBatch& batch, const Results& results) {
   TimestampTz now = pg::now();
-  std::vector<bool> held(batch.size, false);
+  std::vector<bool> held(batch.size(), false);
   for (const core::TokenGroup& group : batch.groups) {
     std::vector<Ended> ended;
     for (const TakenLease& lease : take_leases(group)) {
@@ -60,7 +60,7 @@ std::vector<bool> complete_all(const TokenBatch& batch, const Results& results) 
 
 TokenBatch batch_of_one(const pg::Call& call) {
   core::TokenGroup token = read_token(call);
-  return {.size = 1, .job_ids = token.job_ids, .groups = {token}};
+  return {.job_ids = token.job_ids, .groups = {token}};
 }
 
 Datum complete(pg::Call& call) {
@@ -70,9 +70,9 @@ Datum complete(pg::Call& call) {
 
 Datum complete_batch(pg::Call& call) {
   TokenBatch batch = read_tokens(call);
-  std::vector<bool> held = complete_all(batch, read_results(call, {2, "results"}, batch.size));
+  std::vector<bool> held = complete_all(batch, read_results(call, {2, "results"}, batch.size()));
   pg::ResultSet set(call);
-  for (std::size_t i = 0; i < batch.size; ++i)
+  for (std::size_t i = 0; i < batch.size(); ++i)
     if (held[i]) set.add({pg::int8(batch.job_ids[i])});
   return set.done();
 }
@@ -82,7 +82,7 @@ Datum complete_and_claim(pg::Call& call) {
   std::string_view queue =
       check_queue_name(call.text_or_null({2, "queue"}).value_or(kDefaultQueue));
   Claim claim = read_claim(call, 3);
-  complete_all(batch, read_results(call, {6, "results"}, batch.size));
+  complete_all(batch, read_results(call, {6, "results"}, batch.size()));
   pg::ResultSet set(call);
   claim_from_queue(set, queue, claim);
   return set.done();

@@ -43,14 +43,14 @@ Datum renew(pg::Call& call) {
 Datum renew_batch(pg::Call& call) {
   TokenBatch batch = read_tokens(call);
   pg::Value lease = read_lease(call);
-  std::vector<pg::Value> expires_at(batch.size, pg::null(TIMESTAMPTZOID));
+  std::vector<pg::Value> expires_at(batch.size(), pg::null(TIMESTAMPTZOID));
   for (const core::TokenGroup& group : batch.groups) {
     pg::Rows rows = extend_group(group, lease);
     for (std::uint64_t row = 0; row < rows.size(); ++row)
       expires_at[position_of(group, rows.int8(row, 0))] = rows.at(row, 1);
   }
   pg::ResultSet set(call);
-  for (std::size_t i = 0; i < batch.size; ++i)
+  for (std::size_t i = 0; i < batch.size(); ++i)
     if (!expires_at[i].is_null) set.add({pg::int8(batch.job_ids[i]), expires_at[i]});
   return set.done();
 }

@@ -23,7 +23,7 @@ TokenBatch read_tokens(const pg::Call& call) {
                          std::to_string(attempts.size()) + " elements.",
                .hint = "Pass the attempt of each job, in the same order."});
   std::vector<core::TokenGroup> groups = core::group_tokens(job_ids, attempts);
-  return {.size = job_ids.size(), .job_ids = std::move(job_ids), .groups = std::move(groups)};
+  return {.job_ids = std::move(job_ids), .groups = std::move(groups)};
 }
 
 std::size_t position_of(const core::TokenGroup& group, std::int64_t job_id) {

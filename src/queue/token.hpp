@@ -15,9 +15,10 @@ core::TokenGroup read_token(const pg::Call& call);
 
 // Parameters 0 and 1: job_ids and attempts, of one length.
 struct TokenBatch {
-  std::size_t size = 0;
   std::vector<std::int64_t> job_ids; // as the caller gave them
   std::vector<core::TokenGroup> groups;
+
+  std::size_t size() const { return job_ids.size(); }
 };
 TokenBatch read_tokens(const pg::Call& call);
 
