@@ -6,7 +6,7 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control
 
 # One word is one room: src/FLOOR/ROOM.cpp.
 CORE_ROOMS = back_off duration grace tokens verdict
-PG_ROOMS = call clock door error extension index_walk invalidation lock memory owner planner random result_set \
+PG_ROOMS = call clock door error extension index_walk invalidation lock log memory owner planner random result_set \
     sequence setting snapshot statement table text transaction value watch
 QUEUE_ROOMS = administer bounds cancel claim complete counts enqueue fail failure job key line queue renew \
     require_preload reschedule retry sweep token

@@ -303,6 +303,32 @@ EXECUTE claim ('claim whole', 10);
 EXECUTE claim ('claim whole', 10);
 DEALLOCATE claim;
 
+-- promise 6: one that is at its limit but stands among the finished already (a hand in the tables) is passed over
+SELECT jobq.create_queue('claim buried', max_attempts => 1) AS made;
+SELECT jobq.enqueue('buried', queue => 'claim buried') AS job \gset
+UPDATE jobq.ready SET tries = 1 WHERE job_id = :job;
+INSERT INTO jobq.finished (job_id, queue_id, ended_at, attempt, tries, state)
+SELECT job_id, queue_id, now(), 1, 1, 'dead' FROM jobq.ready WHERE job_id = :job;
+SELECT jobq.enqueue('behind it', queue => 'claim buried') IS NOT NULL AS enqueued;
+SELECT task FROM jobq.claim('claim buried', 10);
+DELETE FROM jobq.finished WHERE job_id = :job;
+
+-- a claim buries a thousand at the most, so that a caller's statement_timeout cannot undo it for ever
+SELECT jobq.create_queue('claim many dead', max_attempts => 1) AS made;
+SELECT count(*) FROM jobq.enqueue_batch('t', (SELECT jsonb_agg(n) FROM generate_series(1, 1500) AS n), 'claim many dead');
+UPDATE jobq.ready SET tries = 1 WHERE queue_id = (SELECT queue_id FROM jobq.queue WHERE name = 'claim many dead');
+SELECT jobq.enqueue('behind them', queue => 'claim many dead') IS NOT NULL AS enqueued;
+SELECT task FROM jobq.claim('claim many dead');
+SELECT ready, dead FROM jobq.queue_counts('claim many dead', true);
+SELECT task FROM jobq.claim('claim many dead');
+SELECT ready, running, dead FROM jobq.queue_counts('claim many dead', true);
+
+-- claim_from checks all names before it claims from the first
+SELECT jobq.enqueue('t', queue => 'claim whole') IS NOT NULL AS enqueued;
+SELECT count(*) FROM jobq.claim_from(ARRAY['claim whole', 'claim nowhere']);
+\echo :LAST_ERROR_SQLSTATE
+SELECT ready FROM jobq.queue_counts('claim whole', true);
+
 -- promise 1: each job of this file stands in exactly one line
 SELECT count(*) FROM jobq.job JOIN jobq.queue USING (queue_id)
 WHERE name LIKE 'claim%' AND pg_temp.stands(job_id) ~ ' AND |nowhere';

@@ -2,6 +2,7 @@
 #include "pg/compat.hpp"
 #include "pg/door.hpp"
 #include "pg/extension.hpp"
+#include "pg/log.hpp"
 #include "pg/planner.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
@@ -21,6 +22,7 @@ void init() {
   jobq::pg::note_load();
   jobq::settings::define();
   jobq::pg::watch_planner();
+  jobq::pg::watch_log();
   jobq::pg::watch_transactions();
   jobq::queue::watch_settings();
   if (jobq::pg::is_preloaded()) jobq::pg::request_watch();

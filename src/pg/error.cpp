@@ -53,8 +53,6 @@ void report(int level, Texts texts) {
                   texts.hint != nullptr ? errhint("%s", texts.hint) : 0));
 }
 
-void report_to_log(const char* line) { ereport(LOG_SERVER_ONLY, errmsg_internal("%s", line)); }
-
 } // namespace
 
 ErrorHome::ErrorHome(MemoryContext memory) : outer_(error_home) { error_home = memory; }
@@ -71,13 +69,16 @@ void Surroundings::throw_caught() const {
   throw Error(data);
 }
 
+void end_session() {
+  ereport(FATAL, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not close what a call had open")));
+  pg_unreachable();
+}
+
 void raise(const Complaint& complaint) {
   guarded<report>(int{ERROR}, texts_of(complaint));
   __builtin_unreachable();
 }
 
 void warn(const Complaint& complaint) { guarded<report>(int{WARNING}, texts_of(complaint)); }
-
-void log_line(const std::string& line) { guarded<report_to_log>(line.c_str()); }
 
 } // namespace jobq::pg

@@ -64,9 +64,6 @@ struct Complaint {
 [[noreturn]] void raise(const Complaint& complaint);
 void warn(const Complaint& complaint);
 
-// One line in the server's log, never to the client.
-void log_line(const std::string& line);
-
 // What a guard has to put back after a jump.
 struct Surroundings {
   sigjmp_buf* exception_stack = PG_exception_stack;
@@ -100,6 +97,18 @@ auto guarded(Arguments... arguments) {
     Result result = Function(arguments...);
     surroundings.restore();
     return result;
+  }
+}
+
+// The same for a destructor, which must not raise: if Function does (a disk that fails), the
+// session ends.
+[[noreturn]] void end_session();
+template <auto Function, typename... Arguments>
+void certainly(Arguments... arguments) noexcept {
+  try {
+    guarded<Function>(arguments...);
+  } catch (const Error&) {
+    end_session();
   }
 }
 

@@ -68,6 +68,12 @@ bool has_row(Holder holder) {
          TransactionIdDidCommit(holder.transaction);
 }
 
+void close_walk(IndexScanDesc scan, TupleTableSlot* slot, Relation index) {
+  if (scan != nullptr) index_endscan(scan);
+  ExecDropSingleTupleTableSlot(slot);
+  index_close(index, NoLock);
+}
+
 void check_serializable(const char* what) {
   if (IsolationUsesXactSnapshot())
     ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -106,14 +112,11 @@ IndexWalk::IndexWalk(Table& table, const char* index)
       slot_(guarded<make_slot>(table_)) {}
 
 IndexWalk::~IndexWalk() {
-  if (!orderly_.holds()) return;
-  end();
-  ExecDropSingleTupleTableSlot(slot_);
-  index_close(index_, NoLock);
+  if (orderly_.holds()) certainly<close_walk>(scan_, slot_, index_);
 }
 
 void IndexWalk::end() {
-  if (scan_ != nullptr) index_endscan(scan_);
+  if (scan_ != nullptr) guarded<index_endscan>(scan_);
   scan_ = nullptr;
 }
 

@@ -62,6 +62,15 @@ ResultRelInfo* open_indexes(Relation relation, EState* state) {
   return indexes;
 }
 
+void close_table(Relation relation, ResultRelInfo* indexes, EState* state) {
+  if (indexes != nullptr) ExecCloseIndices(indexes);
+  if (state != nullptr) {
+    ExecResetTupleTable(state->es_tupleTable, false);
+    FreeExecutorState(state);
+  }
+  table_close(relation, NoLock);
+}
+
 struct Insert {
   Relation relation;
   ResultRelInfo* indexes;
@@ -127,13 +136,7 @@ Table::Table(const Shape& shape)
       width_(shape.columns.size()) {}
 
 Table::~Table() {
-  if (!orderly_.holds()) return;
-  if (indexes_ != nullptr) ExecCloseIndices(indexes_);
-  if (state_ != nullptr) {
-    ExecResetTupleTable(state_->es_tupleTable, false);
-    FreeExecutorState(state_);
-  }
-  table_close(relation_, NoLock);
+  if (orderly_.holds()) certainly<close_table>(relation_, indexes_, state_);
 }
 
 void Table::insert(const NewRows& rows) {

@@ -6,6 +6,25 @@ namespace {
 
 bool has_written = false;
 
+// Whether the client opened a block with BEGIN that has not ended, and whether the one that ends
+// now opens the next (AND CHAIN).
+bool is_in_block = false;
+bool will_chain = false;
+ProcessUtility_hook_type next_utility_hook = nullptr;
+
+void run_utility(PlannedStmt* statement, const char* query, bool read_only_tree,
+                 ProcessUtilityContext context, ParamListInfo parameters,
+                 QueryEnvironment* environment, DestReceiver* destination,
+                 QueryCompletion* completion) {
+  auto run = next_utility_hook != nullptr ? next_utility_hook : standard_ProcessUtility;
+  run(statement, query, read_only_tree, context, parameters, environment, destination, completion);
+  if (!IsA(statement->utilityStmt, TransactionStmt)) return;
+  auto* transaction = reinterpret_cast<TransactionStmt*>(statement->utilityStmt);
+  if (transaction->kind == TRANS_STMT_BEGIN || transaction->kind == TRANS_STMT_START)
+    is_in_block = true;
+  will_chain = transaction->chain;
+}
+
 void at_transaction_event(XactEvent event, void*) {
   switch (event) {
   case XACT_EVENT_PRE_PREPARE:
@@ -19,6 +38,7 @@ void at_transaction_event(XactEvent event, void*) {
   case XACT_EVENT_ABORT:
   case XACT_EVENT_PREPARE:
     has_written = false;
+    is_in_block = std::exchange(will_chain, false);
     break;
   default:
     break;
@@ -29,15 +49,18 @@ void begin_subtransaction() { BeginInternalSubTransaction(nullptr); }
 
 } // namespace
 
-void watch_transactions() { RegisterXactCallback(at_transaction_event, nullptr); }
+void watch_transactions() {
+  RegisterXactCallback(at_transaction_event, nullptr);
+  next_utility_hook = ProcessUtility_hook;
+  ProcessUtility_hook = run_utility;
+}
 
 void note_write() { has_written = true; }
 
 // In a subtransaction the server no longer tells a block with a savepoint from a single statement
-// that has one inside (plpgsql's EXCEPTION); but the block began before its statement did.
+// that has a handler inside (plpgsql's EXCEPTION).
 bool is_transaction_block() {
-  if (GetCurrentTransactionNestLevel() == 1) return IsTransactionBlock();
-  return GetCurrentTransactionStartTimestamp() < GetCurrentStatementStartTimestamp();
+  return GetCurrentTransactionNestLevel() == 1 ? IsTransactionBlock() : is_in_block;
 }
 
 bool has_one_snapshot() { return IsolationUsesXactSnapshot(); }

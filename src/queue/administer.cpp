@@ -147,7 +147,7 @@ Datum resume_queue(pg::Call& call) {
 }
 
 Datum purge_queue(pg::Call& call) {
-  pg::Value queue_id = pg::int8(require_queue(call.text(kQueue)).queue_id);
+  pg::Value queue_id = pg::int8(share_queue(call.text(kQueue)).queue_id);
   std::int64_t gone = 0;
   gone += purge_delayed.run_freely({queue_id}).int8(0, 0);
   gone += purge_ready.run_freely({queue_id}).int8(0, 0);

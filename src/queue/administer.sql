@@ -6,11 +6,17 @@ LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_queue_changed';
 COMMENT ON FUNCTION jobq.queue_changed() IS
   'trigger: tells all sessions that a queue''s settings have changed';
 
+-- For each row, since rows that come by logical replication fire no other triggers.
 CREATE TRIGGER queue_changed
-AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON jobq.queue
+AFTER INSERT OR UPDATE OR DELETE ON jobq.queue
+FOR EACH ROW EXECUTE FUNCTION jobq.queue_changed();
+
+CREATE TRIGGER queue_truncated
+AFTER TRUNCATE ON jobq.queue
 FOR EACH STATEMENT EXECUTE FUNCTION jobq.queue_changed();
 
 ALTER TABLE jobq.queue ENABLE ALWAYS TRIGGER queue_changed;
+ALTER TABLE jobq.queue ENABLE ALWAYS TRIGGER queue_truncated;
 
 CREATE FUNCTION jobq.create_queue(
   queue text,

@@ -65,14 +65,24 @@ class Claiming {
   Claiming(const Queue& queue, const Claim& claim, const Lease& lease)
       : queue_(queue), claim_(claim), lease_(lease) {}
 
+  // Returns how many it handed out. A claim buries so many at the most: the rest is for the next
+  // one, so that no number of them is too much for a caller's patience.
   std::int32_t run(pg::ResultSet& set) {
     pg::Value queue_name = pg::text(queue_.name);
     std::int32_t claimed = 0;
     for (bool is_row = line_.seek({pg::int8(queue_.queue_id)}); is_row; is_row = line_.next()) {
-      if (!take()) continue;
-      if (bury_at_limit()) continue;
-      hand_out(set, queue_name);
-      if (++claimed == claim_.max_jobs) break;
+      if (!may_take()) continue;
+      core::Verdict verdict = core::verdict_on_ready(counters(), limits());
+      bool is_dead = verdict.fate != core::Fate::again;
+      if (is_dead && is_finished()) continue;
+      if (line_.erase(pg::IndexWalk::Waiting::pass) != pg::Erasure::done) continue;
+      if (is_dead) {
+        bury(verdict);
+      } else {
+        hand_out(set, queue_name);
+        ++claimed;
+      }
+      if (claimed == claim_.max_jobs || dead_.size() == kMostDead) break;
     }
     if (hand_) hand_->leases.insert(new_leases_);
     finish(dead_, lease_.claimed_at);
@@ -80,25 +90,29 @@ class Claiming {
   }
 
  private:
+  static constexpr std::size_t kMostDead = 1000;
+
   // A row whose job is missing, or that has a lease already (a restore under way, a hand in the
   // tables), is passed over before it is taken.
-  bool take() {
+  bool may_take() {
     if (line_.is_held()) return false;
     if (!hand_) hand_.emplace();
     std::int64_t job_id = line_.int8(ReadyTable::job_id);
-    if (!hand_->job.find(job_id) || hand_->lease.find(job_id)) return false;
-    return line_.erase(pg::IndexWalk::Waiting::pass) == pg::Erasure::done;
+    return hand_->job.find(job_id) && !hand_->lease.find(job_id);
   }
 
-  bool bury_at_limit() {
-    core::Verdict verdict = core::verdict_on_ready(counters(), limits());
-    if (verdict.fate == core::Fate::again) return false;
+  // So is one that cannot be buried, since it stands among the finished (a hand in the tables).
+  bool is_finished() const {
+    pg::Table finished(FinishedTable::shape);
+    return pg::IndexWalk(finished, "finished_pkey").seek({line_.at(ReadyTable::job_id)});
+  }
+
+  void bury(const core::Verdict& verdict) {
     dead_.push_back({.job_id = line_.int8(ReadyTable::job_id),
                      .queue_id = queue_.queue_id,
                      .counters = counters(),
                      .state = kDead,
                      .reason = pg::text(verdict.reason)});
-    return true;
   }
 
   void hand_out(pg::ResultSet& set, pg::Value queue_name) {
@@ -147,6 +161,11 @@ class Claiming {
   std::vector<Ended> dead_;
 };
 
+// Each name is checked before the first is claimed from: an error must not depend on what is ready.
+void check_claimable(std::string_view queue) {
+  if (check_queue_name(queue) != kDefaultQueue) require_queue(queue);
+}
+
 constexpr pg::Parameter kQueue{0, "queue"};
 constexpr pg::Parameter kQueues{0, "queues"};
 
@@ -160,7 +179,7 @@ Datum claim(pg::Call& call) {
 
 Datum claim_from(pg::Call& call) {
   std::vector<std::string_view> queues = call.texts(kQueues);
-  for (std::string_view queue : queues) check_queue_name(queue);
+  for (std::string_view queue : queues) check_claimable(queue);
   Claim claim = read_claim(call, 1);
   pg::ResultSet set(call);
   for (std::string_view queue : queues) {

@@ -1,5 +1,7 @@
-// How many jobs stand where. Exactly that means reading all lines; so unless it is asked for, a
-// line of more than a megabyte is estimated by the planner's statistics.
+// How many jobs stand where. Exactly that means reading whole tables; so unless it is asked for,
+// what an index can count is counted up to a bound, and the rest of large tables is estimated by
+// the planner's statistics.
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -25,9 +27,13 @@ using CountsById = std::map<std::int64_t, Counts>;
 constinit pg::Statement select_queues("SELECT queue_id, name FROM jobq.queue"
                                       " WHERE $1 IS NULL OR name OPERATOR(pg_catalog.=) $1");
 
+// Small, or without statistics to go by.
 constinit pg::Statement
-    is_small("SELECT pg_catalog.pg_relation_size($1::pg_catalog.text::pg_catalog.regclass)"
-             " OPERATOR(pg_catalog.<) 1048576");
+    is_to_be_read("SELECT pg_catalog.pg_relation_size(c.oid) OPERATOR(pg_catalog.<) 2097152"
+                  " OR NOT EXISTS (SELECT FROM pg_catalog.pg_statistic AS s"
+                  " WHERE s.starelid OPERATOR(pg_catalog.=) c.oid)"
+                  " FROM pg_catalog.pg_class AS c"
+                  " WHERE c.oid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.regclass");
 
 #define JOBQ_COUNT(line, state)                                                                    \
   "SELECT queue_id, pg_catalog.count(*), " state " FROM jobq." line                                \
@@ -48,41 +54,68 @@ void add_exact(CountsById& counts, pg::Statement& statement, pg::Value queue_id)
   }
 }
 
-void add_estimate(CountsById& counts, const char* line, State state, const char* also) {
+constexpr std::int64_t kMostCounted = 100;
+
+#define JOBQ_COUNT_SOME(condition)                                                                 \
+  "SELECT pg_catalog.count(*) FROM (SELECT FROM " condition " LIMIT 101) AS few"
+
+constinit pg::Statement
+    some_ready(JOBQ_COUNT_SOME("jobq.ready WHERE queue_id OPERATOR(pg_catalog.=) $1"));
+constinit pg::Statement
+    some_dead(JOBQ_COUNT_SOME("jobq.finished WHERE queue_id OPERATOR(pg_catalog.=) $1"
+                              " AND state OPERATOR(pg_catalog.=) 'dead'"));
+
+// The planner never says that there is nothing: its 1 is as good as none.
+std::int64_t estimate(const std::string& from, std::int64_t queue_id, const std::string& also) {
+  std::string sql = "SELECT FROM " + from + " WHERE queue_id OPERATOR(pg_catalog.=) " +
+                    std::to_string(queue_id) + also;
+  auto rows = static_cast<std::int64_t>(pg::estimated_rows(sql.c_str()));
+  return rows <= 1 ? 0 : rows;
+}
+
+std::int64_t count_or_estimate(pg::Statement& some, const char* from, std::int64_t queue_id,
+                               const char* also) {
+  std::int64_t counted = some.run({pg::int8(queue_id)}).int8(0, 0);
+  if (counted <= kMostCounted) return counted;
+  return std::max(counted, estimate(from, queue_id, also));
+}
+
+void estimate_ended(CountsById& counts) {
   for (auto& [queue_id, count] : counts) {
-    std::string sql = std::string("SELECT FROM jobq.") + line +
-                      " WHERE queue_id OPERATOR(pg_catalog.=) " + std::to_string(queue_id) + also;
-    count.of[state] = static_cast<std::int64_t>(pg::estimated_rows(sql.c_str()));
+    count.of[kCompletedJobs] =
+        estimate("jobq.finished", queue_id, " AND state OPERATOR(pg_catalog.=) 'completed'");
+    count.of[kCancelledJobs] =
+        estimate("jobq.finished", queue_id, " AND state OPERATOR(pg_catalog.=) 'cancelled'");
+    count.of[kDeadJobs] = count_or_estimate(some_dead, "jobq.finished", queue_id,
+                                            " AND state OPERATOR(pg_catalog.=) 'dead'");
   }
 }
 
-bool may_count(const char* relation, bool is_exact) {
-  return is_exact || is_small.run_freely({pg::text(relation)}).boolean(0, 0);
+bool may_read(const char* table) {
+  return is_to_be_read.run_freely({pg::text(table)}).boolean(0, 0);
 }
 
 void count_lines(CountsById& counts, pg::Value queue_id, bool is_exact) {
-  if (may_count("jobq.delayed", is_exact))
+  if (is_exact || may_read("jobq.delayed"))
     add_exact(counts, count_delayed, queue_id);
   else
-    add_estimate(counts, "delayed", kDelayedJobs, "");
+    for (auto& [id, count] : counts) count.of[kDelayedJobs] = estimate("jobq.delayed", id, "");
 
-  if (may_count("jobq.ready", is_exact))
+  if (is_exact || may_read("jobq.ready"))
     add_exact(counts, count_ready, queue_id);
   else
-    add_estimate(counts, "ready", kReadyJobs, "");
+    for (auto& [id, count] : counts)
+      count.of[kReadyJobs] = count_or_estimate(some_ready, "jobq.ready", id, "");
 
-  if (may_count("jobq.lease", is_exact))
+  if (is_exact || may_read("jobq.lease"))
     add_exact(counts, count_running, queue_id);
   else
-    add_estimate(counts, "lease", kRunningJobs, "");
+    for (auto& [id, count] : counts) count.of[kRunningJobs] = estimate("jobq.lease", id, "");
 
-  if (may_count("jobq.finished", is_exact)) {
+  if (is_exact || may_read("jobq.finished"))
     add_exact(counts, count_finished, queue_id);
-    return;
-  }
-  add_estimate(counts, "finished", kCompletedJobs, " AND state OPERATOR(pg_catalog.=) 'completed'");
-  add_estimate(counts, "finished", kCancelledJobs, " AND state OPERATOR(pg_catalog.=) 'cancelled'");
-  add_estimate(counts, "finished", kDeadJobs, " AND state OPERATOR(pg_catalog.=) 'dead'");
+  else
+    estimate_ended(counts);
 }
 
 CountsById find_queues(pg::Value name) {

@@ -17,4 +17,4 @@ RETURNS TABLE (
 LANGUAGE c ROWS 10 AS 'MODULE_PATHNAME', 'jobq_queue_counts';
 
 COMMENT ON FUNCTION jobq.queue_counts IS
-  'jobs by queue and state; unless exact, large lines are estimated by the planner''s statistics';
+  'jobs by queue and state; unless exact, what is large is estimated by the planner''s statistics';

@@ -137,9 +137,11 @@ void insert_one(const Order& order, const Queue& queue, std::int64_t job_id) {
 bool replace_waiting(const Order& order, std::int64_t holder) {
   std::optional<TakenJob> taken = take_job(holder, Which::waiting);
   if (!taken) return false;
-  rewrite_job.run({pg::int8(holder), pg::text(order.task), order.payload, order.headers,
-                   pg::int4(order.priority), order.group_key, pg::int4_or_null(order.max_attempts),
-                   pg::int4_or_null(order.max_crashes)});
+  pg::Rows rewritten =
+      rewrite_job.run({pg::int8(holder), pg::text(order.task), order.payload, order.headers,
+                       pg::int4(order.priority), order.group_key,
+                       pg::int4_or_null(order.max_attempts), pg::int4_or_null(order.max_crashes)});
+  if (rewritten.empty()) complain_of_missing_job(holder);
   const Waiting waiting[] = {{
       .job_id = holder,
       .queue_id = taken->queue_id,

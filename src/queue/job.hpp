@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/verdict.hpp"
-#include "pg/statement.hpp"
+#include "pg/value.hpp"
 #include "queue/queue.hpp"
 
 namespace jobq::queue {
@@ -25,6 +25,8 @@ std::optional<JobFacts> find_job(std::int64_t job_id);
 // The same for a job that stands in a line; raises if its row is missing (a restore may be under
 // way), so that the line stays as it is.
 JobFacts require_job(std::int64_t job_id);
+
+[[noreturn]] void complain_of_missing_job(std::int64_t job_id);
 
 void set_priority(std::int64_t job_id, std::int32_t priority);
 

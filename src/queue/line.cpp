@@ -5,6 +5,7 @@
 #include "pg/error.hpp"
 #include "pg/sequence.hpp"
 #include "pg/index_walk.hpp"
+#include "pg/log.hpp"
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "pg/statement.hpp"
@@ -85,9 +86,9 @@ void put_finished(std::span<const Ended> jobs, KeepTimes& keep_times, TimestampT
 void log_death(const Ended& job) {
   if (job.state != kDead) return;
   std::optional<Queue> queue = find_queue(job.queue_id);
-  pg::log_line("jobq: job " + std::to_string(job.job_id) + " of queue \"" +
-               (queue ? queue->name : std::to_string(job.queue_id)) +
-               "\" is dead: " + std::string(pg::view_of_text(job.reason.datum)));
+  pg::log_at_commit("jobq: job " + std::to_string(job.job_id) + " of queue \"" +
+                    (queue ? queue->name : std::to_string(job.queue_id)) +
+                    "\" is dead: " + std::string(pg::view_of_text(job.reason.datum)));
 }
 
 template <typename Condition>

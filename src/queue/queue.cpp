@@ -75,16 +75,15 @@ std::optional<Queue> remember(const std::optional<Queue>& queue) {
 }
 
 [[noreturn]] void complain_of_unknown(std::string_view name) {
+  check_queue_name(name);
   std::string quoted = "\"" + std::string(name) + "\"";
   pg::raise({.sqlstate = pg::SqlState::undefined_object,
              .message = "queue " + quoted + " does not exist",
-             .hint = "Create it with SELECT jobq.create_queue('" + std::string(name) + "')."});
+             .hint = "Check its name, or create it: SELECT jobq.create_queue('" +
+                     std::string(name) + "')."});
 }
 
-Oid queue_relation() {
-  if (cached_relation == InvalidOid) cached_relation = pg::relation("queue");
-  return cached_relation;
-}
+Oid queue_relation() { return pg::relation("queue"); }
 
 bool is_there_now(std::int64_t queue_id) {
   pg::FreshSnapshot snapshot(pg::View::latest);

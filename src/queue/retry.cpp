@@ -4,11 +4,13 @@
 
 #include "pg/door.hpp"
 #include "pg/statement.hpp"
+#include "pg/table.hpp"
 #include "pg/memory.hpp"
 #include "queue/bounds.hpp"
 #include "queue/job.hpp"
 #include "queue/key.hpp"
 #include "queue/line.hpp"
+#include "queue/tables.hpp"
 
 namespace jobq::queue {
 
@@ -40,6 +42,7 @@ Datum retry(pg::Call& call) {
   if (!job || !share_queue(job->queue_id)) return call.returns(false);
   pg::Rows rows = take_finished.run({pg::int8(job_id)});
   if (rows.empty()) return call.returns(false);
+  job = require_job(job_id); // it may have been rewritten until its row in the line was had
 
   if (!job->job_key.is_null)
     retake_key(job->queue_id, pg::view_of_text(job->job_key.datum), job_id);
@@ -60,7 +63,9 @@ struct Page {
   std::int64_t last = 0;
 };
 
+// The table is locked as it will be written before an index of it is (see the sweep).
 Page retry_page(const Queue& queue, std::int64_t last, std::size_t most) {
+  pg::Table finished(FinishedTable::shape);
   pg::Rows rows = next_dead.run({pg::int8(queue.queue_id), pg::int8(last)}, most);
   Page page = {.seen = rows.size(), .last = last};
   std::vector<Waiting> waiting;

@@ -7,6 +7,7 @@
 #include "core/back_off.hpp"
 #include "pg/door.hpp"
 #include "pg/statement.hpp"
+#include "pg/table.hpp"
 #include "pg/error.hpp"
 #include "pg/memory.hpp"
 #include "pg/random.hpp"
@@ -17,6 +18,7 @@
 #include "queue/failure.hpp"
 #include "queue/line.hpp"
 #include "queue/queue.hpp"
+#include "queue/tables.hpp"
 #include "settings.hpp"
 
 namespace jobq::queue {
@@ -79,6 +81,7 @@ using Rows = std::span<const std::uint64_t>;
 // One kind of work: how to find the next rows, locked, and what to do with some of them.
 struct Task {
   const char* name;
+  const pg::Shape& line;
   pg::Rows (*find)(TimestampTz now, pg::Value failed, std::size_t most);
   Swept (*work)(const pg::Rows& rows, Rows chosen, TimestampTz now);
 };
@@ -188,9 +191,10 @@ Swept prune(const pg::Rows& rows, Rows chosen, TimestampTz) {
   return {};
 }
 
-constexpr Task kTasks[] = {{.name = "promote", .find = find_due, .work = promote},
-                           {.name = "rescue", .find = find_expired, .work = rescue},
-                           {.name = "prune", .find = find_to_prune, .work = prune}};
+constexpr Task kTasks[] = {
+    {.name = "promote", .line = DelayedTable::shape, .find = find_due, .work = promote},
+    {.name = "rescue", .line = LeaseTable::shape, .find = find_expired, .work = rescue},
+    {.name = "prune", .line = FinishedTable::shape, .find = find_to_prune, .work = prune}};
 
 void complain_of_row(const Task& task, std::int64_t job_id, const pg::Error& error) {
   pg::warn({.sqlstate = pg::SqlState::data_corrupted,
@@ -228,6 +232,10 @@ Swept work_page(const Task& task, const pg::Rows& rows, TimestampTz now,
 }
 
 Swept work_off(const Task& task, std::size_t most) {
+  // Tables are locked as they will be written before an index of theirs is: the other way round
+  // REINDEX could wait for us and we for it.
+  pg::Table line(task.line);
+  pg::Table jobs(JobTable::shape);
   TimestampTz now = pg::now();
   Swept swept;
   std::vector<std::int64_t> failed;

@@ -230,6 +230,25 @@ def a_pipeline_works():
     assert ids == sorted(set(ids)) and one('SELECT count(*) FROM jobq.claim(%s, 50)', queue)[0] == 20
 
 
+def a_handler_in_a_prepared_statement_is_no_transaction_block():
+    queue = made_queue()
+    db.execute("""
+        CREATE FUNCTION pg_temp.claims(queue text) RETURNS text LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM FROM jobq.claim(queue);
+            RETURN 'allowed';
+        EXCEPTION WHEN active_sql_transaction THEN
+            RETURN 'refused';
+        END $$""")
+    db.execute("SET jobq.claim_in_transaction = 'error'")
+    for _ in range(3):
+        assert db.execute('SELECT pg_temp.claims(%s)', (queue,), prepare=True).fetchone()[0] == 'allowed'
+    with db.transaction():
+        db.execute('SAVEPOINT s')
+        assert db.execute('SELECT pg_temp.claims(%s)', (queue,), prepare=True).fetchone()[0] == 'refused'
+    db.execute('RESET jobq.claim_in_transaction')
+
+
 def prepared_statements_work():
     queue = made_queue()
     for n in range(12):
@@ -253,7 +272,7 @@ def main():
             tests.append((f'{name}, {notation}', lambda n=name, k=notation: call(n, functions[n][0], k)))
     tests += [(test.__name__.replace('_', ' '), test) for test in (
         json_comes_back, intervals_are_understood, instants_are_understood, large_numbers_are_kept, null_means_the_default, nothing_in_hand,
-        a_pipeline_works, prepared_statements_work)]
+        a_pipeline_works, prepared_statements_work, a_handler_in_a_prepared_statement_is_no_transaction_block)]
     failed = 0
     print(f'1..{len(tests)}')
     for n, (name, test) in enumerate(tests, 1):

@@ -45,5 +45,34 @@ like($lines[0], qr/jobq: job $failed of queue "log" is dead: attempts exhausted$
 like($lines[1], qr/jobq: job $crashed of queue "log" is dead: crashed 1 times$/, 'an expired lease');
 like($lines[2], qr/jobq: job $exhausted of queue "log" is dead: attempts exhausted$/, 'limits reached before a claim');
 
+# What is rolled back, whole or to a savepoint, has not died; a page of the sweep that is worked row by row says it once.
+my $spared = $node->safe_psql('postgres', q{SELECT jobq.enqueue('is spared', queue => 'log')});
+$node->safe_psql('postgres', qq{
+    SELECT count(*) FROM jobq.claim('log');
+    BEGIN;
+    SELECT jobq.fail($spared, 1, 'no');
+    ROLLBACK;
+    BEGIN;
+    SAVEPOINT s;
+    SELECT jobq.fail($spared, 1, 'no');
+    ROLLBACK TO s;
+    COMMIT;
+    SELECT jobq.complete($spared, 1);
+});
+is(scalar(lines()), 3, 'a death that was rolled back leaves none');
+
+my $bad = $node->safe_psql('postgres', q{SELECT jobq.enqueue('cannot end', queue => 'log')});
+my $good = $node->safe_psql('postgres', q{SELECT jobq.enqueue('ends', queue => 'log')});
+$node->safe_psql('postgres', qq{
+    SELECT count(*) FROM jobq.claim('log', 2);
+    INSERT INTO jobq.finished (job_id, queue_id, ended_at, attempt, tries, state)
+    SELECT job_id, queue_id, now(), 1, 1, 'completed' FROM jobq.lease WHERE job_id = $bad;
+    UPDATE jobq.lease SET expires_at = clock_timestamp();
+    SELECT * FROM jobq.sweep();
+});
+@lines = lines();
+is(scalar(@lines), 4, 'a page with a bad row says a death once');
+like($lines[3], qr/jobq: job $good of queue "log" is dead/, 'that of the good one');
+
 $node->stop;
 done_testing();
