@@ -64,17 +64,6 @@ Outcome run_plan(SPIPlanPtr plan, std::span<const Value> values, std::uint64_t m
       Execution{.plan = plan, .data = data.data(), .nulls = nulls.data(), .most = most});
 }
 
-double estimate(const char* sql) {
-  SPIPlanPtr plan = SPI_prepare_cursor(sql, 0, nullptr, 0);
-  if (plan == nullptr) elog(ERROR, "%s: %s", sql, SPI_result_code_string(SPI_result));
-  CachedPlan* cached = SPI_plan_get_cached_plan(plan);
-  if (cached == nullptr) elog(ERROR, "statement has no plan: %s", sql);
-  double rows = linitial_node(PlannedStmt, cached->stmt_list)->planTree->plan_rows;
-  ReleaseCachedPlan(cached, nullptr); // a plan that is not kept has no owner
-  SPI_freeplan(plan);
-  return rows;
-}
-
 } // namespace
 
 Rows::~Rows() {
@@ -128,7 +117,5 @@ Rows Statement::execute(std::span<const Value> values, std::uint64_t most) {
   Outcome outcome = run_plan(plan_, values, most);
   return {outcome.table, outcome.count};
 }
-
-double estimated_rows(const char* sql) { return guarded<estimate>(sql); }
 
 } // namespace jobq::pg

@@ -58,7 +58,4 @@ class Statement {
   SPIPlanPtr plan_ = nullptr;
 };
 
-// The planner's estimate of how many rows a query returns.
-double estimated_rows(const char* sql);
-
 } // namespace jobq::pg

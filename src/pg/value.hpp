@@ -24,6 +24,9 @@ inline Value int2(std::int32_t number) {
   return {Int16GetDatum(static_cast<int16>(number)), false, INT2OID};
 }
 inline Value int4(std::int32_t number) { return {Int32GetDatum(number), false, INT4OID}; }
+inline Value float4(double number) {
+  return {Float4GetDatum(static_cast<float>(number)), false, FLOAT4OID};
+}
 inline Value boolean(bool truth) { return {BoolGetDatum(truth), false, BOOLOID}; }
 inline Value instant(TimestampTz when) {
   return {TimestampTzGetDatum(when), false, TIMESTAMPTZOID};

@@ -1,6 +1,7 @@
 // How many jobs stand where. Exactly that means reading whole tables; so unless it is asked for,
-// what an index can count is counted up to a bound, and the rest of large tables is estimated by
-// the planner's statistics.
+// large ones are estimated by a sample of their pages, and what an index can count is counted up
+// to a bound. A sample is as new as the call, where the planner's statistics are as old as the last
+// ANALYZE.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -27,33 +28,30 @@ using CountsById = std::map<std::int64_t, Counts>;
 constinit pg::Statement select_queues("SELECT queue_id, name FROM jobq.queue"
                                       " WHERE $1 IS NULL OR name OPERATOR(pg_catalog.=) $1");
 
-// Small, or without statistics to go by.
 constinit pg::Statement
-    is_to_be_read("SELECT pg_catalog.pg_relation_size(c.oid) OPERATOR(pg_catalog.<) 2097152"
-                  " OR NOT EXISTS (SELECT FROM pg_catalog.pg_statistic AS s"
-                  " WHERE s.starelid OPERATOR(pg_catalog.=) c.oid)"
-                  " FROM pg_catalog.pg_class AS c"
-                  " WHERE c.oid OPERATOR(pg_catalog.=) $1::pg_catalog.text::pg_catalog.regclass");
+    select_size("SELECT pg_catalog.pg_relation_size($1::pg_catalog.text::pg_catalog.regclass)");
 
-#define JOBQ_COUNT(line, state)                                                                    \
-  "SELECT queue_id, pg_catalog.count(*), " state " FROM jobq." line                                \
+#define JOBQ_COUNT(table, state)                                                                   \
+  "SELECT queue_id, pg_catalog.count(*), " state " FROM " table                                    \
   " WHERE $1 IS NULL OR queue_id OPERATOR(pg_catalog.=) $1 GROUP BY 1, 3"
 
-constinit pg::Statement count_delayed(JOBQ_COUNT("delayed", "0"));
-constinit pg::Statement count_ready(JOBQ_COUNT("ready", "1"));
-constinit pg::Statement count_running(JOBQ_COUNT("lease", "2"));
-constinit pg::Statement count_finished(
-    JOBQ_COUNT("finished", "CASE WHEN state OPERATOR(pg_catalog.=) 'completed' THEN 3"
-                           " WHEN state OPERATOR(pg_catalog.=) 'cancelled' THEN 4 ELSE 5 END"));
+#define JOBQ_SAMPLE(table) table " TABLESAMPLE pg_catalog.system ($2)"
 
-void add_exact(CountsById& counts, pg::Statement& statement, pg::Value queue_id) {
-  pg::Rows rows = statement.run_freely({queue_id});
-  for (std::uint64_t row = 0; row < rows.size(); ++row) {
-    auto found = counts.find(rows.int8(row, 0));
-    if (found != counts.end()) found->second.of[rows.int4(row, 2)] += rows.int8(row, 1);
-  }
-}
+#define JOBQ_END_STATE                                                                             \
+  "CASE WHEN state OPERATOR(pg_catalog.=) 'completed' THEN 3"                                      \
+  " WHEN state OPERATOR(pg_catalog.=) 'cancelled' THEN 4 ELSE 5 END"
 
+constinit pg::Statement count_delayed(JOBQ_COUNT("jobq.delayed", "0"));
+constinit pg::Statement count_ready(JOBQ_COUNT("jobq.ready", "1"));
+constinit pg::Statement count_running(JOBQ_COUNT("jobq.lease", "2"));
+constinit pg::Statement count_finished(JOBQ_COUNT("jobq.finished", JOBQ_END_STATE));
+constinit pg::Statement sample_delayed(JOBQ_COUNT(JOBQ_SAMPLE("jobq.delayed"), "0"));
+constinit pg::Statement sample_ready(JOBQ_COUNT(JOBQ_SAMPLE("jobq.ready"), "1"));
+constinit pg::Statement sample_running(JOBQ_COUNT(JOBQ_SAMPLE("jobq.lease"), "2"));
+constinit pg::Statement sample_finished(JOBQ_COUNT(JOBQ_SAMPLE("jobq.finished"), JOBQ_END_STATE));
+
+constexpr double kSmall = 2'097'152; // bytes of a table that is read whole
+constexpr double kSample = 524'288;  // bytes of the pages that a sample reads, about
 constexpr std::int64_t kMostCounted = 100;
 
 #define JOBQ_COUNT_SOME(condition)                                                                 \
@@ -65,57 +63,50 @@ constinit pg::Statement
     some_dead(JOBQ_COUNT_SOME("jobq.finished WHERE queue_id OPERATOR(pg_catalog.=) $1"
                               " AND state OPERATOR(pg_catalog.=) 'dead'"));
 
-// The planner never says that there is nothing: its 1 is as good as none.
-std::int64_t estimate(const std::string& from, std::int64_t queue_id, const std::string& also) {
-  std::string sql = "SELECT FROM " + from + " WHERE queue_id OPERATOR(pg_catalog.=) " +
-                    std::to_string(queue_id) + also;
-  auto rows = static_cast<std::int64_t>(pg::estimated_rows(sql.c_str()));
-  return rows <= 1 ? 0 : rows;
-}
-
-std::int64_t count_or_estimate(pg::Statement& some, const char* from, std::int64_t queue_id,
-                               const char* also) {
-  std::int64_t counted = some.run({pg::int8(queue_id)}).int8(0, 0);
-  if (counted <= kMostCounted) return counted;
-  return std::max(counted, estimate(from, queue_id, also));
-}
-
-void estimate_ended(CountsById& counts) {
-  for (auto& [queue_id, count] : counts) {
-    count.of[kCompletedJobs] =
-        estimate("jobq.finished", queue_id, " AND state OPERATOR(pg_catalog.=) 'completed'");
-    count.of[kCancelledJobs] =
-        estimate("jobq.finished", queue_id, " AND state OPERATOR(pg_catalog.=) 'cancelled'");
-    count.of[kDeadJobs] = count_or_estimate(some_dead, "jobq.finished", queue_id,
-                                            " AND state OPERATOR(pg_catalog.=) 'dead'");
+void add(CountsById& counts, const pg::Rows& rows, double scale) {
+  for (std::uint64_t row = 0; row < rows.size(); ++row) {
+    auto found = counts.find(rows.int8(row, 0));
+    if (found == counts.end()) continue;
+    found->second.of[rows.int4(row, 2)] +=
+        static_cast<std::int64_t>(static_cast<double>(rows.int8(row, 1)) * scale);
   }
 }
 
-bool may_read(const char* table) {
-  return is_to_be_read.run_freely({pg::text(table)}).boolean(0, 0);
+// One table, whole or by a sample. True: by a sample.
+struct Table {
+  const char* name;
+  pg::Statement& count;
+  pg::Statement& sample;
+};
+
+bool count_table(CountsById& counts, const Table& table, pg::Value queue_id, bool is_exact) {
+  auto size = static_cast<double>(select_size.run_freely({pg::text(table.name)}).int8(0, 0));
+  if (is_exact || size <= kSmall) {
+    add(counts, table.count.run_freely({queue_id}), 1);
+    return false;
+  }
+  double share = kSample / size;
+  add(counts, table.sample.run_freely({queue_id, pg::float4(100 * share)}), 1 / share);
+  return true;
+}
+
+// A sample may miss what is rare.
+void count_few(CountsById& counts, pg::Statement& some, State state) {
+  for (auto& [queue_id, count] : counts) {
+    std::int64_t counted = some.run({pg::int8(queue_id)}).int8(0, 0);
+    count.of[state] = counted <= kMostCounted ? counted : std::max(counted, count.of[state]);
+  }
 }
 
 void count_lines(CountsById& counts, pg::Value queue_id, bool is_exact) {
-  if (is_exact || may_read("jobq.delayed"))
-    add_exact(counts, count_delayed, queue_id);
-  else
-    for (auto& [id, count] : counts) count.of[kDelayedJobs] = estimate("jobq.delayed", id, "");
-
-  if (is_exact || may_read("jobq.ready"))
-    add_exact(counts, count_ready, queue_id);
-  else
-    for (auto& [id, count] : counts)
-      count.of[kReadyJobs] = count_or_estimate(some_ready, "jobq.ready", id, "");
-
-  if (is_exact || may_read("jobq.lease"))
-    add_exact(counts, count_running, queue_id);
-  else
-    for (auto& [id, count] : counts) count.of[kRunningJobs] = estimate("jobq.lease", id, "");
-
-  if (is_exact || may_read("jobq.finished"))
-    add_exact(counts, count_finished, queue_id);
-  else
-    estimate_ended(counts);
+  const Table delayed = {"jobq.delayed", count_delayed, sample_delayed};
+  const Table ready = {"jobq.ready", count_ready, sample_ready};
+  const Table running = {"jobq.lease", count_running, sample_running};
+  const Table finished = {"jobq.finished", count_finished, sample_finished};
+  count_table(counts, delayed, queue_id, is_exact);
+  if (count_table(counts, ready, queue_id, is_exact)) count_few(counts, some_ready, kReadyJobs);
+  count_table(counts, running, queue_id, is_exact);
+  if (count_table(counts, finished, queue_id, is_exact)) count_few(counts, some_dead, kDeadJobs);
 }
 
 CountsById find_queues(pg::Value name) {

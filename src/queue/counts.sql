@@ -1,9 +1,5 @@
 -- Counts.
 
-CREATE STATISTICS jobq.finished_by_queue (mcv) ON queue_id, state FROM jobq.finished;
-
-COMMENT ON STATISTICS jobq.finished_by_queue IS 'for the estimates of queue_counts';
-
 CREATE FUNCTION jobq.queue_counts(queue text DEFAULT NULL, exact boolean DEFAULT false)
 RETURNS TABLE (
   queue text,
@@ -17,4 +13,4 @@ RETURNS TABLE (
 LANGUAGE c ROWS 10 AS 'MODULE_PATHNAME', 'jobq_queue_counts';
 
 COMMENT ON FUNCTION jobq.queue_counts IS
-  'jobs by queue and state; unless exact, what is large is estimated by the planner''s statistics';
+  'jobs by queue and state; unless exact, large tables are estimated by a sample of their pages';
