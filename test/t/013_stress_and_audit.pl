@@ -14,7 +14,7 @@ use Test::More;
 my $seconds = $ENV{JOBQ_STRESS_SECONDS} || 10;
 my $folder = "$FindBin::RealBin/../stress";
 my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+$node->init(extra => [ "--encoding=UTF8", "--locale=C.UTF-8" ]);
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'jobq'\nlog_statement = none\nmax_connections = 60\ndeadlock_timeout = '100ms'\nsynchronous_commit = off");
 $node->start;
 local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port);
