@@ -1,8 +1,5 @@
 // Failing and snoozing: an attempt ends in an orderly way, and its job goes back or dies.
-#include <algorithm>
-
 #include "pg/door.hpp"
-#include "pg/random.hpp"
 #include "pg/text.hpp"
 #include "queue/bounds.hpp"
 #include "queue/failure.hpp"
@@ -48,19 +45,18 @@ Line put_back(const TakenAttempt& attempt, core::Counters counters, TimestampTz 
   return put_waiting(waiting, now);
 }
 
-std::optional<core::Microseconds> read_retry_in(const pg::Call& call, pg::Parameter parameter) {
-  std::optional<core::Interval> interval = call.interval_or_null(parameter);
+std::optional<TimestampTz> read_retry_at(const pg::Call& call, pg::Parameter retry_in,
+                                         TimestampTz now) {
+  std::optional<core::Interval> interval = call.interval_or_null(retry_in);
   if (!interval) return std::nullopt;
-  return check_length(*interval, parameter.name);
+  return after(now, check_length(*interval, retry_in.name), retry_in.name);
 }
 
 Datum fail(pg::Call& call) {
-  constexpr pg::Parameter kRetryIn{3, "retry_in"};
   TimestampTz now = pg::now();
   core::TokenGroup token = read_token(call);
   pg::Value error = pg::text(pg::clip(call.text({2, "error"}), kLongestText));
-  std::optional<core::Microseconds> retry_in = read_retry_in(call, kRetryIn);
-  if (retry_in) after(now, *retry_in, kRetryIn.name);
+  std::optional<TimestampTz> retry_at = read_retry_at(call, {3, "retry_in"}, now);
   bool may_retry = call.boolean_or_null({4, "retry"}).value_or(true);
 
   std::optional<TakenAttempt> attempt = take_attempt(token);
@@ -84,11 +80,9 @@ Datum fail(pg::Call& call) {
     end(lease, verdict.fate, verdict.reason, now);
     return call.returns_text(verdict.fate == core::Fate::dead ? kDead : kCancelled);
   }
-  core::Microseconds wait = retry_in.value_or(
-      core::back_off_after(queue.back_off, lease.counters.tries, pg::random_fraction()));
   core::Counters counters = lease.counters;
   counters.crashes = 0;
-  TimestampTz run_at = std::min(core::later(now, wait, pg::kLastInstant), pg::kLastInstant);
+  TimestampTz run_at = retry_at ? *retry_at : next_try_at(queue, lease.counters.tries, now);
   Line line = put_back(*attempt, counters, run_at, now);
   return call.returns_text(line == Line::delayed ? "delayed" : "ready");
 }

@@ -1,5 +1,6 @@
 #include "queue/queue.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "pg/door.hpp"
@@ -8,6 +9,7 @@
 #include "pg/invalidation.hpp"
 #include "pg/lock.hpp"
 #include "pg/index_walk.hpp"
+#include "pg/random.hpp"
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "pg/statement.hpp"
@@ -192,6 +194,11 @@ core::Limits limits_of(const Queue& queue, std::optional<std::int32_t> max_attem
                        std::optional<std::int32_t> max_crashes) {
   return {.max_attempts = max_attempts.value_or(queue.limits.max_attempts),
           .max_crashes = max_crashes.value_or(queue.limits.max_crashes)};
+}
+
+TimestampTz next_try_at(const Queue& queue, std::int32_t tries, TimestampTz now) {
+  core::Microseconds wait = core::back_off_after(queue.back_off, tries, pg::random_fraction());
+  return std::min(core::later(now, wait, pg::kLastInstant), pg::kLastInstant);
 }
 
 JOBQ_DOOR(jobq_queue_changed) { return pg::bridge(fcinfo, queue_changed); }

@@ -10,6 +10,7 @@
 
 #include "core/back_off.hpp"
 #include "core/verdict.hpp"
+#include "pg/clock.hpp"
 
 namespace jobq::queue {
 
@@ -59,5 +60,8 @@ Queue share_or_make_queue(std::string_view name);
 // Limits left NULL at enqueue are the queue's of this moment.
 core::Limits limits_of(const Queue& queue, std::optional<std::int32_t> max_attempts,
                        std::optional<std::int32_t> max_crashes);
+
+// When a job whose so many-th try failed now is tried again, by the queue's back-off.
+TimestampTz next_try_at(const Queue& queue, std::int32_t tries, TimestampTz now);
 
 } // namespace jobq::queue

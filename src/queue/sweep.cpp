@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/back_off.hpp"
 #include "pg/door.hpp"
 #include "pg/statement.hpp"
 #include "pg/table.hpp"
 #include "pg/error.hpp"
 #include "pg/memory.hpp"
-#include "pg/random.hpp"
 #include "pg/result_set.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
@@ -148,9 +146,7 @@ Ended ended_at(const pg::Rows& rows, std::uint64_t row, const core::Verdict& ver
 Waiting retry_at(const pg::Rows& rows, std::uint64_t row, const Queue& queue, TimestampTz now) {
   Waiting waiting = waiting_at(rows, row);
   waiting.counters = core::after_crash(waiting.counters);
-  core::Microseconds wait =
-      core::back_off_after(queue.back_off, waiting.counters.tries, pg::random_fraction());
-  waiting.run_at = std::min(core::later(now, wait, pg::kLastInstant), pg::kLastInstant);
+  waiting.run_at = next_try_at(queue, waiting.counters.tries, now);
   return waiting;
 }
 
