@@ -6,8 +6,9 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control
 
 # One word is one room: src/FLOOR/ROOM.cpp.
 CORE_ROOMS = back_off duration grace tokens verdict
-PG_ROOMS = call clock door error extension index_walk invalidation lock log memory owner planner random result_set \
-    sequence setting snapshot statement table text transaction value watch
+PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
+    memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
+    text transaction turn value watch
 QUEUE_ROOMS = administer bounds cancel claim complete counts enqueue fail failure job key line queue renew \
     require_preload reschedule retry sweep token
 WORKER_ROOMS =

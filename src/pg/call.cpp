@@ -15,6 +15,30 @@ Datum text_in(MemoryContext memory, const char* bytes, int length) {
   return result;
 }
 
+struct RowMaking {
+  FunctionCallInfo fcinfo;
+  MemoryContext memory;
+  const Value* values;
+  int count;
+};
+
+Datum make_row(RowMaking making) {
+  MemoryContext before = MemoryContextSwitchTo(making.memory);
+  TupleDesc columns = nullptr;
+  if (get_call_result_type(making.fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE ||
+      columns->natts != making.count)
+    elog(ERROR, "the procedure's parameters are not those of this version");
+  auto* data = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(making.count)));
+  auto* nulls = static_cast<bool*>(palloc(sizeof(bool) * static_cast<Size>(making.count)));
+  for (int i = 0; i < making.count; ++i) {
+    data[i] = making.values[i].datum;
+    nulls[i] = making.values[i].is_null;
+  }
+  Datum row = HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), data, nulls));
+  MemoryContextSwitchTo(before);
+  return row;
+}
+
 } // namespace
 
 Value Call::value(Parameter parameter, Oid type) const {
@@ -98,6 +122,13 @@ Datum Call::returns_null() const {
 
 Datum Call::returns_text(std::string_view text) const {
   return guarded<text_in>(callers_memory_, text.data(), static_cast<int>(text.size()));
+}
+
+Datum Call::returns_row(std::initializer_list<Value> values) const {
+  return guarded<make_row>(RowMaking{.fcinfo = fcinfo_,
+                                     .memory = callers_memory_,
+                                     .values = values.begin(),
+                                     .count = static_cast<int>(values.size())});
 }
 
 } // namespace jobq::pg

@@ -49,6 +49,8 @@ class Call {
   Datum returns(bool truth) const { return BoolGetDatum(truth); }
   Datum returns(std::int64_t number) const { return Int64GetDatum(number); }
   Datum returns_text(std::string_view text) const;
+  // A row of the function's own columns: what a procedure's INOUT parameters are.
+  Datum returns_row(std::initializer_list<Value> values) const;
 
  private:
   Datum required(Parameter parameter) const;

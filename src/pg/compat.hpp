@@ -4,7 +4,12 @@
 #include "pg/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_database.h"
 #include "executor/executor.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "utils/acl.h"
+#include "utils/wait_event.h"
 }
 
 // Before 16 the server marks no symbol as exported on Linux; the module hides all but its doors.
@@ -32,6 +37,42 @@ inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot s
   return index_beginscan(table, index, snapshot, nullptr, keys, 0);
 #else
   return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+// This process among all those that shared memory knows.
+inline int process_number() {
+#if PG_VERSION_NUM >= 170000
+  return MyProcNumber;
+#else
+  return MyProc->pgprocno;
+#endif
+}
+
+// What pg_stat_activity shows as wait_event of a process that sleeps for us.
+inline uint32 wait_event(const char* name) {
+#if PG_VERSION_NUM >= 170000
+  return WaitEventExtensionNew(name);
+#else
+  (void)name;
+  return PG_WAIT_EXTENSION;
+#endif
+}
+
+// The length in milliseconds after which the server ends a transaction, or 0.
+inline int transaction_timeout() {
+#if PG_VERSION_NUM >= 170000
+  return TransactionTimeout;
+#else
+  return 0;
+#endif
+}
+
+inline bool owns_database(Oid database, Oid role) {
+#if PG_VERSION_NUM >= 160000
+  return object_ownercheck(DatabaseRelationId, database, role);
+#else
+  return pg_database_ownercheck(database, role);
 #endif
 }
 

@@ -7,7 +7,11 @@
 
 namespace jobq::pg {
 
-enum class Access { reads, writes };
+enum class Access {
+  reads,
+  writes,
+  reports, // on whether the others can work: without the checks
+};
 
 // Checks what every function of the extension needs (preloaded library, fitting version; for
 // writing ones, no recovery), connects to SPI, takes the owner's rights, runs the body, and puts
@@ -16,6 +20,7 @@ Datum enter(FunctionCallInfo fcinfo, Access access, Datum (*body)(Call&));
 
 // The bridge alone, for doors that need nothing of the above.
 void enter_init(void (*body)());
+void enter_hook(void (*body)(Oid), Oid object);
 Datum bridge(FunctionCallInfo fcinfo, Datum (*body)(FunctionCallInfo));
 
 } // namespace jobq::pg

@@ -26,6 +26,7 @@ enum class SqlState : int {
   serialization_failure = ERRCODE_T_R_SERIALIZATION_FAILURE,
   undefined_object = ERRCODE_UNDEFINED_OBJECT,
   unique_violation = ERRCODE_UNIQUE_VIOLATION,
+  warning = ERRCODE_WARNING,
   unsupported = ERRCODE_FEATURE_NOT_SUPPORTED,
 };
 
@@ -48,6 +49,7 @@ class Error {
   explicit Error(ErrorData* data) : data_(data) {}
   ErrorData* data() const { return data_; }
   int sqlstate() const { return data_->sqlerrcode; }
+  std::string sqlstate_text() const { return unpack_sql_state(data_->sqlerrcode); }
   const char* message() const { return data_->message; }
 
  private:

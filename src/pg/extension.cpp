@@ -1,7 +1,5 @@
 #include "pg/extension.hpp"
 
-#include <string>
-
 #include "pg/error.hpp"
 
 namespace jobq::pg {
@@ -13,13 +11,14 @@ constexpr std::size_t kLongestVersion = 64;
 
 bool preloaded = false;
 
-struct Version {
-  char text[kLongestVersion];
+struct Installed {
+  Oid oid; // invalid if the database does not have the extension
+  Oid owner;
+  char version[kLongestVersion];
 };
 
-// Empty if the database does not have the extension.
-Version installed_version() {
-  Version version{};
+Installed read_installed() {
+  Installed installed{};
   Relation extensions = table_open(ExtensionRelationId, AccessShareLock);
   ScanKeyData key;
   ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
@@ -27,14 +26,29 @@ Version installed_version() {
   SysScanDesc scan = systable_beginscan(extensions, ExtensionNameIndexId, true, nullptr, 1, &key);
   HeapTuple tuple = systable_getnext(scan);
   if (HeapTupleIsValid(tuple)) {
+    auto* row = reinterpret_cast<Form_pg_extension>(GETSTRUCT(tuple));
+    installed.oid = row->oid;
+    installed.owner = row->extowner;
     bool is_null = false;
     Datum datum =
         heap_getattr(tuple, Anum_pg_extension_extversion, RelationGetDescr(extensions), &is_null);
-    if (!is_null) text_to_cstring_buffer(DatumGetTextPP(datum), version.text, kLongestVersion);
+    if (!is_null) text_to_cstring_buffer(DatumGetTextPP(datum), installed.version, kLongestVersion);
   }
   systable_endscan(scan);
   table_close(extensions, AccessShareLock);
-  return version;
+  return installed;
+}
+
+// Another extension of the same name may have come while the lock was waited for.
+Installed lock_installed() {
+  for (;;) {
+    Installed seen = read_installed();
+    if (!OidIsValid(seen.oid)) return seen;
+    LockDatabaseObject(ExtensionRelationId, seen.oid, 0, AccessShareLock);
+    Installed held = read_installed();
+    if (held.oid == seen.oid) return held;
+    UnlockDatabaseObject(ExtensionRelationId, seen.oid, 0, AccessShareLock);
+  }
 }
 
 void forbid_without_writes(Oid function) {
@@ -69,18 +83,34 @@ void require_preload() {
 }
 
 void require_fitting_version() {
-  Version version = guarded<installed_version>();
-  if (std::string(version.text) == JOBQ_VERSION) return;
-  if (version.text[0] == '\0')
+  Installed installed = guarded<read_installed>();
+  if (std::string(installed.version) == JOBQ_VERSION) return;
+  if (!OidIsValid(installed.oid))
     raise({.sqlstate = SqlState::not_ready,
            .message = "this database does not have the extension jobq",
            .hint = "Run CREATE EXTENSION jobq."});
   raise({.sqlstate = SqlState::not_ready,
-         .message = std::string("extension jobq has version ") + version.text +
+         .message = std::string("extension jobq has version ") + installed.version +
                     ", the loaded library has " JOBQ_VERSION,
          .hint = "After a package update restart the server; then run ALTER EXTENSION jobq UPDATE "
                  "TO '" JOBQ_VERSION "' in each database that has it."});
 }
+
+Extension lock_extension() {
+  Installed installed = guarded<lock_installed>();
+  Fitness fitness = Fitness::other_version;
+  if (!OidIsValid(installed.oid)) fitness = Fitness::absent;
+  if (std::string(installed.version) == JOBQ_VERSION) fitness = Fitness::fits;
+  return {.fitness = fitness, .owner = installed.owner};
+}
+
+bool is_extension_schema(const char* name) { return std::string(name) == kName; }
+
+std::string installed_version() { return guarded<read_installed>().version; }
+
+bool is_binary_upgrade() { return IsBinaryUpgrade; }
+
+bool is_in_recovery() { return RecoveryInProgress(); }
 
 void require_writes(Oid function) { guarded<forbid_without_writes>(function); }
 

@@ -1,48 +1,31 @@
 #include "pg/log.hpp"
 
-#include <vector>
-
+#include "pg/ending.hpp"
 #include "pg/error.hpp"
 
 namespace jobq::pg {
 
 namespace {
 
-struct Entry {
-  int level; // of the (sub)transaction that it stands and falls with
-  std::string line;
-};
-
-std::vector<Entry>& entries() {
-  static auto* entries = new std::vector<Entry>;
-  return *entries;
+Notes<std::string>& lines() {
+  static auto* lines = new Notes<std::string>;
+  return *lines;
 }
 
-void at_transaction_event(XactEvent event, void*) {
-  if (event == XACT_EVENT_COMMIT)
-    for (const Entry& entry : entries())
-      ereport(LOG_SERVER_ONLY, errmsg_internal("%s", entry.line.c_str()));
-  if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT) entries().clear();
-}
+void write(const char* line) { ereport(LOG_SERVER_ONLY, errmsg_internal("%s", line)); }
 
-void at_subtransaction_event(SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
-  int level = GetCurrentTransactionNestLevel();
-  if (event == SUBXACT_EVENT_ABORT_SUB)
-    std::erase_if(entries(), [level](const Entry& entry) { return entry.level >= level; });
-  if (event == SUBXACT_EVENT_COMMIT_SUB)
-    for (Entry& entry : entries())
-      if (entry.level == level) entry.level = level - 1;
-}
+constexpr Endings kEndings = {
+    .committed = [] { lines().tell_all([](const std::string& line) { write(line.c_str()); }); },
+    .aborted = [] { lines().clear(); },
+    .level_kept = [](int level) { lines().keep(level); },
+    .level_lost = [](int level) { lines().tell_lost(level, [](const std::string&) {}); }};
 
 } // namespace
 
-void watch_log() {
-  RegisterXactCallback(at_transaction_event, nullptr);
-  RegisterSubXactCallback(at_subtransaction_event, nullptr);
-}
+void watch_log() { watch_endings(kEndings); }
 
-void log_at_commit(std::string line) {
-  entries().push_back({.level = GetCurrentTransactionNestLevel(), .line = std::move(line)});
-}
+void log_at_commit(std::string line) { lines().add(std::move(line)); }
+
+void log_now(const std::string& line) { guarded<write>(line.c_str()); }
 
 } // namespace jobq::pg

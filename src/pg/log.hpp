@@ -12,4 +12,7 @@ void watch_log();
 // One line at the transaction's commit, never to the client.
 void log_at_commit(std::string line);
 
+// One line at once, of a process that has no client.
+void log_now(const std::string& line);
+
 } // namespace jobq::pg

@@ -16,8 +16,11 @@ Oid owner_of(Oid function) {
 
 } // namespace
 
-OwnerRights::OwnerRights(Oid function) {
-  Oid owner = guarded<owner_of>(function);
+OwnerRights OwnerRights::of_function(Oid function) {
+  return OwnerRights(guarded<owner_of>(function));
+}
+
+OwnerRights::OwnerRights(Oid owner) {
   GetUserIdAndSecContext(&caller_, &security_context_);
   SetUserIdAndSecContext(owner, security_context_ | SECURITY_LOCAL_USERID_CHANGE);
 }

@@ -8,7 +8,8 @@ namespace jobq::pg {
 
 class OwnerRights {
  public:
-  explicit OwnerRights(Oid function);
+  static OwnerRights of_function(Oid function);
+  explicit OwnerRights(Oid owner);
   ~OwnerRights();
   OwnerRights(const OwnerRights&) = delete;
   OwnerRights& operator=(const OwnerRights&) = delete;

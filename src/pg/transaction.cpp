@@ -45,6 +45,11 @@ void at_transaction_event(XactEvent event, void*) {
   }
 }
 
+void lower_durability() {
+  set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL,
+                    true, ERROR, false);
+}
+
 void begin_subtransaction() { BeginInternalSubTransaction(nullptr); }
 
 } // namespace
@@ -64,6 +69,8 @@ bool is_transaction_block() {
 }
 
 bool has_one_snapshot() { return IsolationUsesXactSnapshot(); }
+
+void make_commit_lazy() { guarded<lower_durability>(); }
 
 void make_commit_durable() { ForceSyncCommit(); }
 

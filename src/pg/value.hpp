@@ -27,6 +27,7 @@ inline Value int4(std::int32_t number) { return {Int32GetDatum(number), false, I
 inline Value float4(double number) {
   return {Float4GetDatum(static_cast<float>(number)), false, FLOAT4OID};
 }
+inline Value float8(double number) { return {Float8GetDatum(number), false, FLOAT8OID}; }
 inline Value boolean(bool truth) { return {BoolGetDatum(truth), false, BOOLOID}; }
 inline Value instant(TimestampTz when) {
   return {TimestampTzGetDatum(when), false, TIMESTAMPTZOID};

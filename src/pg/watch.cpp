@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "pg/clock.hpp"
+#include "pg/shared_memory.hpp"
 
 namespace jobq::pg {
 
@@ -15,34 +16,18 @@ struct SharedWatch {
 static_assert(std::is_trivially_copyable_v<SharedWatch>);
 
 SharedWatch* shared = nullptr;
-shmem_request_hook_type next_request_hook = nullptr;
-shmem_startup_hook_type next_startup_hook = nullptr;
 
-void request() {
-  if (next_request_hook != nullptr) next_request_hook();
-  RequestAddinShmemSpace(sizeof(SharedWatch));
+void attach(void* memory) {
+  shared = static_cast<SharedWatch*>(memory);
+  SpinLockInit(&shared->lock);
 }
 
-void start() {
-  if (next_startup_hook != nullptr) next_startup_hook();
-  LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-  bool found = false;
-  shared = static_cast<SharedWatch*>(ShmemInitStruct("jobq watch", sizeof(SharedWatch), &found));
-  if (!found) {
-    SpinLockInit(&shared->lock);
-    shared->watch = {};
-  }
-  LWLockRelease(AddinShmemInitLock);
-}
+constexpr Segment kSegment = {
+    .name = "jobq watch", .size = [] { return sizeof(SharedWatch); }, .attach = attach};
 
 } // namespace
 
-void request_watch() {
-  next_request_hook = shmem_request_hook;
-  shmem_request_hook = request;
-  next_startup_hook = shmem_startup_hook;
-  shmem_startup_hook = start;
-}
+void request_watch() { request_segment(kSegment); }
 
 core::Watch look_at_clocks() {
   core::ClockReading now = read_clocks();
