@@ -9,8 +9,8 @@ CORE_ROOMS = back_off duration grace pace tokens upkeep verdict waiters
 PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
     memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
     text transaction turn value watch
-QUEUE_ROOMS = administer bounds cancel claim complete counts enqueue fail failure job key line queue renew \
-    require_preload reschedule retry sweep token
+QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure job key line notes queue \
+    ready_line renew require_preload reschedule retry sweep token
 WORKER_ROOMS =
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.

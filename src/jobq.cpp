@@ -6,6 +6,9 @@
 #include "pg/planner.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
+#include "queue/agenda.hpp"
+#include "queue/doors.hpp"
+#include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "settings.hpp"
 
@@ -18,6 +21,14 @@ JOBQ_EXPORT void _PG_init(void);
 
 namespace {
 
+// What shared memory and processes need: only while the server starts.
+void prepare_server() {
+  jobq::pg::request_watch();
+  jobq::queue::request_agenda();
+  jobq::queue::request_doors();
+  jobq::queue::watch_notes();
+}
+
 void init() {
   jobq::pg::note_load();
   jobq::settings::define();
@@ -25,7 +36,7 @@ void init() {
   jobq::pg::watch_log();
   jobq::pg::watch_transactions();
   jobq::queue::watch_settings();
-  if (jobq::pg::is_preloaded()) jobq::pg::request_watch();
+  if (jobq::pg::is_preloaded()) prepare_server();
 }
 
 } // namespace

@@ -10,6 +10,8 @@
 #include "pg/statement.hpp"
 #include "pg/transaction.hpp"
 #include "queue/bounds.hpp"
+#include "queue/doors.hpp"
+#include "queue/notes.hpp"
 #include "queue/queue.hpp"
 
 namespace jobq::queue {
@@ -134,6 +136,7 @@ Datum alter_queue(pg::Call& call) {
 void pause(const pg::Call& call, bool is_paused) {
   Queue queue = require_queue(call.text(kQueue));
   set_paused.run({pg::int8(queue.queue_id), pg::boolean(is_paused)});
+  if (!is_paused) note_queue(queue.queue_id);
 }
 
 Datum pause_queue(pg::Call& call) {
@@ -150,7 +153,9 @@ Datum purge_queue(pg::Call& call) {
   pg::Value queue_id = pg::int8(share_queue(call.text(kQueue)).queue_id);
   std::int64_t gone = 0;
   gone += purge_delayed.run_freely({queue_id}).int8(0, 0);
-  gone += purge_ready.run_freely({queue_id}).int8(0, 0);
+  std::int64_t gone_from_ready = purge_ready.run_freely({queue_id}).int8(0, 0);
+  note_taken(DatumGetInt64(queue_id.datum), gone_from_ready);
+  gone += gone_from_ready;
   return call.returns(gone);
 }
 
@@ -189,6 +194,7 @@ Datum drop_queue(pg::Call& call) {
                    "go with it."});
   empty_lines(queue_id);
   delete_queue.run({queue_id});
+  note_queue(queue.queue_id);
   return call.returns_nothing();
 }
 
@@ -196,6 +202,7 @@ Datum drop_queue(pg::Call& call) {
 
 bool make_queue(std::string_view name, const QueueSettings& settings) {
   if (find_queue(name)) return false;
+  if (name == kDefaultQueue) note_queue(kUnmadeQueue);
   return !insert_queue
               .run({pg::int8(pg::next_number("queue_number")), pg::text(name),
                     pg::int4(settings.limits.max_attempts), pg::int4(settings.limits.max_crashes),

@@ -7,16 +7,19 @@
 #include "pg/clock.hpp"
 #include "pg/door.hpp"
 #include "pg/error.hpp"
-#include "pg/index_walk.hpp"
-#include "pg/snapshot.hpp"
-#include "pg/table.hpp"
+#include "pg/session.hpp"
 #include "pg/statement.hpp"
+#include "pg/table.hpp"
 #include "pg/text.hpp"
 #include "pg/transaction.hpp"
 #include "pg/watch.hpp"
+#include "queue/agenda.hpp"
 #include "queue/bounds.hpp"
+#include "queue/doors.hpp"
 #include "queue/line.hpp"
+#include "queue/notes.hpp"
 #include "queue/queue.hpp"
+#include "queue/ready_line.hpp"
 #include "queue/tables.hpp"
 #include "settings.hpp"
 
@@ -51,12 +54,9 @@ struct Lease {
   TimestampTz expires_at;
 };
 
-// What is needed once there is a job to take.
-struct Hand {
-  pg::Table jobs{JobTable::shape};
-  pg::Table leases{LeaseTable::shape};
-  pg::IndexWalk job{jobs, "job_pkey"};
-  pg::IndexWalk lease{leases, "lease_pkey"};
+struct Claimed {
+  std::int32_t count = 0; // handed out
+  bool is_all = true;     // there was nothing more
 };
 
 // One claim at work on one queue: walks its line from the head and takes what it may.
@@ -65,101 +65,95 @@ class Claiming {
   Claiming(const Queue& queue, const Claim& claim, const Lease& lease)
       : queue_(queue), claim_(claim), lease_(lease) {}
 
-  // Returns how many it handed out. A claim buries so many at the most: the rest is for the next
-  // one, so that no number of them is too much for a caller's patience.
-  std::int32_t run(pg::ResultSet& set) {
+  // A claim buries so many at the most: the rest is for the next one, so that no number of them is
+  // too much for a caller's patience.
+  Claimed run(pg::ResultSet& set) {
     pg::Value queue_name = pg::text(queue_.name);
     std::int32_t claimed = 0;
-    for (bool is_row = line_.seek({pg::int8(queue_.queue_id)}); is_row; is_row = line_.next()) {
-      if (!may_take()) continue;
-      core::Verdict verdict = core::verdict_on_ready(counters(), limits());
-      bool is_dead = verdict.fate != core::Fate::again;
-      if (is_dead && is_finished()) continue;
-      if (line_.erase(pg::IndexWalk::Waiting::pass) != pg::Erasure::done) continue;
-      if (is_dead) {
-        bury(verdict);
+    for (bool is_row = line_.seek(); is_row; is_row = line_.next()) {
+      if (line_.is_held() || !line_.is_whole()) continue;
+      if (line_.row().erase(pg::IndexWalk::Waiting::pass) != pg::Erasure::done) continue;
+      if (line_.verdict().fate != core::Fate::again) {
+        bury();
       } else {
         hand_out(set, queue_name);
         ++claimed;
       }
       if (claimed == claim_.max_jobs || dead_.size() == kMostDead) break;
     }
-    if (hand_) hand_->leases.insert(new_leases_);
+    if (claimed > 0) line_.leases().insert(new_leases_);
+    note_taken(queue_.queue_id, claimed + static_cast<std::int64_t>(dead_.size()));
+    if (claimed > 0) note_instant(Chore::rescue, lease_.expires_at);
     finish(dead_, lease_.claimed_at);
-    return claimed;
+    return {.count = claimed, .is_all = claimed < claim_.max_jobs && dead_.size() < kMostDead};
   }
 
  private:
   static constexpr std::size_t kMostDead = 1000;
 
-  // A row whose job is missing, or that has a lease already (a restore under way, a hand in the
-  // tables), is passed over before it is taken.
-  bool may_take() {
-    if (line_.is_held()) return false;
-    if (!hand_) hand_.emplace();
-    std::int64_t job_id = line_.int8(ReadyTable::job_id);
-    return hand_->job.find(job_id) && !hand_->lease.find(job_id);
-  }
-
-  // So is one that cannot be buried, since it stands among the finished (a hand in the tables).
-  bool is_finished() const {
-    pg::Table finished(FinishedTable::shape);
-    return pg::IndexWalk(finished, "finished_pkey").seek({line_.at(ReadyTable::job_id)});
-  }
-
-  void bury(const core::Verdict& verdict) {
-    dead_.push_back({.job_id = line_.int8(ReadyTable::job_id),
+  void bury() {
+    dead_.push_back({.job_id = line_.row().int8(ReadyTable::job_id),
                      .queue_id = queue_.queue_id,
-                     .counters = counters(),
+                     .counters = line_.counters(),
                      .state = kDead,
-                     .reason = pg::text(verdict.reason)});
+                     .reason = pg::text(line_.verdict().reason)});
   }
 
   void hand_out(pg::ResultSet& set, pg::Value queue_name) {
-    pg::IndexWalk& job = hand_->job;
-    core::Counters counted = {.attempt = counters().attempt + 1,
-                              .tries = counters().tries + 1,
-                              .crashes = counters().crashes};
-    new_leases_.add({line_.at(ReadyTable::job_id), pg::int8(queue_.queue_id),
+    const pg::IndexWalk& row = line_.row();
+    const pg::IndexWalk& job = line_.job();
+    core::Counters before = line_.counters();
+    core::Counters counted = {
+        .attempt = before.attempt + 1, .tries = before.tries + 1, .crashes = before.crashes};
+    new_leases_.add({row.at(ReadyTable::job_id), pg::int8(queue_.queue_id),
                      pg::instant(lease_.claimed_at), pg::instant(lease_.expires_at),
                      pg::int8(lease_.length), pg::null(INT8OID), pg::int4(counted.attempt),
                      pg::int4(counted.tries), pg::int4(counted.crashes),
                      pg::boolean(!job.at(JobTable::job_key).is_null), claim_.worker});
-    set.add({line_.at(ReadyTable::job_id), pg::int4(counted.attempt), job.at(JobTable::task),
-             job.at(JobTable::payload), queue_name, line_.at(ReadyTable::group_key),
-             job.at(JobTable::headers), pg::int4(counted.tries), pg::int4(limits().max_attempts),
-             pg::int4(counted.crashes),
-             pg::int4(DatumGetInt16(line_.at(ReadyTable::priority).datum)), last_error(),
+    set.add({row.at(ReadyTable::job_id), pg::int4(counted.attempt), job.at(JobTable::task),
+             job.at(JobTable::payload), queue_name, row.at(ReadyTable::group_key),
+             job.at(JobTable::headers), pg::int4(counted.tries),
+             pg::int4(line_.limits().max_attempts), pg::int4(counted.crashes),
+             pg::int4(DatumGetInt16(row.at(ReadyTable::priority).datum)), last_error(),
              job.at(JobTable::enqueued_at), pg::instant(lease_.expires_at)});
   }
 
-  core::Counters counters() const {
-    return {.attempt = line_.int4(ReadyTable::attempt),
-            .tries = line_.int4(ReadyTable::tries),
-            .crashes = line_.int4(ReadyTable::crashes)};
-  }
-
-  core::Limits limits() const {
-    return limits_of(queue_, hand_->job.int4_or_null(JobTable::max_attempts),
-                     hand_->job.int4_or_null(JobTable::max_crashes));
-  }
-
-  pg::Value last_error() const {
-    if (counters().attempt == 0) return pg::null(TEXTOID);
-    pg::Rows rows = select_last_error.run({line_.at(ReadyTable::job_id)});
+  pg::Value last_error() {
+    if (line_.counters().attempt == 0) return pg::null(TEXTOID);
+    pg::Rows rows = select_last_error.run({line_.row().at(ReadyTable::job_id)});
     return rows.empty() ? pg::null(TEXTOID) : pg::copied(rows.at(0, 0));
   }
 
   const Queue& queue_;
   const Claim& claim_;
   const Lease& lease_;
-  pg::FreshSnapshot snapshot_;
-  pg::Table ready_{ReadyTable::shape};
-  pg::IndexWalk line_{ready_, "ready_pkey"};
-  std::optional<Hand> hand_;
+  ReadyLine line_{queue_};
   pg::NewRows new_leases_;
   std::vector<Ended> dead_;
 };
+
+Claimed claim_now(pg::ResultSet& set, const Queue& queue, const Claim& claim) {
+  pg::look_at_clocks();
+  TimestampTz now = pg::now();
+  core::Microseconds length = claim.lease.value_or(queue.lease);
+  const Lease lease = {.claimed_at = now, .length = length, .expires_at = now + length};
+  Claimed claimed = Claiming(queue, claim, lease).run(set);
+  if (claimed.count > 0 && !settings::async_claims) pg::make_commit_durable();
+  return claimed;
+}
+
+// Those who LISTEN claim until a claim comes back short, and wait to be told from then on: so if
+// there is more, they are told at once. A transaction's one snapshot may be older than what came to
+// be ready before the claim began.
+void leave_short(const Queue& queue, const Appetite& appetite, const Claimed& claimed) {
+  if (!claimed.is_all) return call(pg::my_database(), queue.queue_id);
+  if (!pg::has_one_snapshot()) return appetite.stay_hungry();
+  const Appetite now(queue.queue_id);
+  if (look_at_line(queue, pg::View::latest).is_claimable)
+    call(pg::my_database(), queue.queue_id);
+  else
+    now.stay_hungry();
+}
 
 // Each name is checked before the first is claimed from: an error must not depend on what is ready.
 void check_claimable(std::string_view queue) {
@@ -209,15 +203,15 @@ Claim read_claim(const pg::Call& call, int position) {
 // it does not stand in front of healthy ones.
 std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view name, const Claim& claim) {
   std::optional<Queue> queue = share_queue_if_made(name);
-  if (!queue || queue->is_paused) return 0;
-
-  pg::look_at_clocks();
-  TimestampTz now = pg::now();
-  core::Microseconds length = claim.lease.value_or(queue->lease);
-  const Lease lease = {.claimed_at = now, .length = length, .expires_at = now + length};
-  std::int32_t claimed = Claiming(*queue, claim, lease).run(set);
-  if (claimed > 0 && !settings::async_claims) pg::make_commit_durable();
-  return claimed;
+  const Appetite appetite(queue ? queue->queue_id : kUnmadeQueue);
+  if (!queue || is_paused_now(*queue)) {
+    appetite.stay_hungry();
+    return 0;
+  }
+  keep_promise(queue->queue_id);
+  Claimed claimed = claim_now(set, *queue, claim);
+  if (claimed.count < claim.max_jobs) leave_short(*queue, appetite, claimed);
+  return claimed.count;
 }
 
 JOBQ_WRITING(jobq_claim, claim)

@@ -14,6 +14,7 @@
 #include "queue/job.hpp"
 #include "queue/key.hpp"
 #include "queue/line.hpp"
+#include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "queue/tables.hpp"
 
@@ -125,6 +126,10 @@ void insert(const Order& order, const Queue& queue, std::span<const std::int64_t
       line.add({pg::int8(queue.queue_id), pg::int8(ids[i]), pg::int8(ids[i]), pg::int4(0),
                 pg::int4(0), pg::int4(0), pg::int2(order.priority), order.group_key});
   }
+  if (is_delayed(order))
+    note_instant(Chore::promote, *order.run_at);
+  else
+    note_ready(queue.queue_id, static_cast<std::int64_t>(ids.size()));
   pg::Table(JobTable::shape).insert(jobs);
   pg::Table(is_delayed(order) ? DelayedTable::shape : ReadyTable::shape).insert(line);
 }

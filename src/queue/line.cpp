@@ -9,6 +9,7 @@
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "pg/statement.hpp"
+#include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "queue/tables.hpp"
 
@@ -31,6 +32,7 @@ void put_ready(std::span<const Waiting> jobs) {
     rows.add({pg::int8(job.queue_id), pg::int8(tags[i]), pg::int8(job.job_id),
               pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
               pg::int4(job.counters.crashes), pg::int2(job.priority), job.group_key});
+    note_ready(job.queue_id, 1);
   }
   pg::Table(ReadyTable::shape).insert(rows);
 }
@@ -38,10 +40,12 @@ void put_ready(std::span<const Waiting> jobs) {
 void put_delayed(std::span<const Waiting> jobs) {
   if (jobs.empty()) return;
   pg::NewRows rows;
-  for (const Waiting& job : jobs)
+  for (const Waiting& job : jobs) {
     rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), pg::instant(*job.run_at),
               pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
               pg::int4(job.counters.crashes)});
+    note_instant(Chore::promote, *job.run_at);
+  }
   pg::Table(DelayedTable::shape).insert(rows);
 }
 
@@ -67,19 +71,21 @@ class KeepTimes {
   core::Microseconds dead_ = 0;
 };
 
-pg::Value prune_at(core::Microseconds keep_time, TimestampTz now) {
-  TimestampTz instant = core::later(now, keep_time, pg::kLastInstant);
+pg::Value instant_or_null(TimestampTz instant) {
   return instant == core::kForever ? pg::null(TIMESTAMPTZOID) : pg::instant(instant);
 }
 
 void put_finished(std::span<const Ended> jobs, KeepTimes& keep_times, TimestampTz now) {
   if (jobs.empty()) return;
   pg::NewRows rows;
-  for (const Ended& job : jobs)
+  for (const Ended& job : jobs) {
+    TimestampTz prune_at = core::later(now, keep_times.of(job), pg::kLastInstant);
     rows.add({pg::int8(job.job_id), pg::int8(job.queue_id), job.claimed_at, pg::instant(now),
-              prune_at(keep_times.of(job), now), pg::int4(job.counters.attempt),
+              instant_or_null(prune_at), pg::int4(job.counters.attempt),
               pg::int4(job.counters.tries), pg::text(job.state), job.reason, job.worker,
               job.result});
+    note_instant(Chore::prune, prune_at);
+  }
   pg::Table(FinishedTable::shape).insert(rows);
 }
 
@@ -220,9 +226,11 @@ std::optional<TakenJob> take_job(std::int64_t job_id, Which which) {
 
   for (;; snapshot.renew()) {
     if (stands_in(in_ready)) {
-      if (is_taken(in_ready, ReadyTable::queue_id))
+      if (is_taken(in_ready, ReadyTable::queue_id)) {
+        note_taken(in_ready.int8(ReadyTable::queue_id), 1);
         return TakenJob{.queue_id = in_ready.int8(ReadyTable::queue_id),
                         .counters = counters_at<ReadyTable>(in_ready)};
+      }
     } else if (stands_in(in_delayed)) {
       if (is_taken(in_delayed, DelayedTable::queue_id))
         return TakenJob{.queue_id = in_delayed.int8(DelayedTable::queue_id),

@@ -135,6 +135,10 @@ std::optional<Queue> find_queue(std::string_view name) {
   return remember(read(by_name.run({pg::text(name)})));
 }
 
+std::optional<Queue> read_queue(std::string_view name) {
+  return read(by_name.run({pg::text(name)}));
+}
+
 std::optional<Queue> find_queue(std::int64_t queue_id) {
   Cache& known = cache();
   auto queue = known.by_id.find(queue_id);
@@ -170,6 +174,14 @@ Queue change_queue(std::string_view name) {
 
 Queue have_queue(std::string_view name) {
   return or_complain(locked(name, pg::LockStrength::exclusive), name);
+}
+
+bool is_paused_now(const Queue& queue) {
+  if (!queue.is_paused) return false;
+  pg::FreshSnapshot snapshot(pg::View::latest);
+  pg::Table queues(QueueTable::shape);
+  pg::IndexWalk walk(queues, "queue_pkey");
+  return !walk.seek({pg::int8(queue.queue_id)}) || walk.boolean(QueueTable::paused);
 }
 
 std::optional<Queue> share_queue(std::int64_t queue_id) {

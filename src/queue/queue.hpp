@@ -31,6 +31,9 @@ void watch_settings();
 std::optional<Queue> find_queue(std::string_view name);
 std::optional<Queue> find_queue(std::int64_t queue_id);
 
+// The same, past what the session knows: as it is now.
+std::optional<Queue> read_queue(std::string_view name);
+
 // Raises 42704 with the hint to create_queue.
 Queue require_queue(std::string_view name);
 
@@ -47,6 +50,10 @@ std::optional<Queue> share_queue(std::int64_t queue_id);
 void hold_queue(std::int64_t queue_id);
 // The same, but nothing for the default queue if nobody has used it yet.
 std::optional<Queue> share_queue_if_made(std::string_view name);
+
+// Whether nothing is to be claimed now. What says that a queue is paused may be old: resuming one
+// wakes sleepers a moment before other sessions forget the settings that they know.
+bool is_paused_now(const Queue& queue);
 
 // The queue, kept from others who change its settings until the transaction's end.
 Queue change_queue(std::string_view name);

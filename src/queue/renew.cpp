@@ -7,6 +7,7 @@
 #include "pg/result_set.hpp"
 #include "pg/statement.hpp"
 #include "queue/bounds.hpp"
+#include "queue/notes.hpp"
 #include "queue/token.hpp"
 
 namespace jobq::queue {
@@ -29,8 +30,11 @@ pg::Value read_lease(const pg::Call& call) {
 }
 
 pg::Rows extend_group(const core::TokenGroup& group, pg::Value lease) {
-  return extend.run(
+  pg::Rows rows = extend.run(
       {pg::int8_array(group.job_ids), pg::int4(group.attempt), lease, pg::instant(pg::now())});
+  for (std::uint64_t row = 0; row < rows.size(); ++row)
+    note_instant(Chore::rescue, rows.int8(row, 1));
+  return rows;
 }
 
 Datum renew(pg::Call& call) {

@@ -1,7 +1,8 @@
-// The sweep: due jobs become ready, the jobs of dead workers come back or die, and what was kept
-// long enough goes. Any session may call it, and any number at once: each row is taken by one
-// sweep, and passed over by the others while that one has it.
+// Each row is taken by one sweep, and passed over by the others while that one has it.
+#include "queue/sweep.hpp"
+
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "pg/door.hpp"
@@ -23,7 +24,7 @@ namespace jobq::queue {
 
 namespace {
 
-constexpr std::size_t kPage = 1000;
+constexpr std::int64_t kPage = 1000;
 constexpr std::int32_t kMostJobs = 1'000'000;
 
 // $1: until when; $2: jobs that have failed in this sweep. A row whose job is not there is left: a
@@ -33,6 +34,11 @@ constinit pg::Statement next_due(
     " FROM jobq.delayed AS d JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
     " WHERE d.run_at OPERATOR(pg_catalog.<=) $1 AND d.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
     " ORDER BY d.run_at, d.job_id LIMIT 1000 FOR UPDATE OF d SKIP LOCKED");
+
+constinit pg::Statement first_due(
+    "SELECT d.run_at FROM jobq.delayed AS d"
+    " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
+    " WHERE d.job_id OPERATOR(pg_catalog.<>) ALL ($1) ORDER BY d.run_at, d.job_id LIMIT 1");
 
 constinit pg::Statement
     delete_delayed("DELETE FROM jobq.delayed WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
@@ -50,6 +56,12 @@ constinit pg::Statement next_expired(
     " ORDER BY l.expires_at LIMIT 1000 FOR UPDATE OF l SKIP LOCKED");
 
 constinit pg::Statement
+    first_expiry("SELECT l.expires_at FROM jobq.lease AS l"
+                 " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
+                 " JOIN jobq.queue AS q ON q.queue_id OPERATOR(pg_catalog.=) l.queue_id"
+                 " WHERE l.job_id OPERATOR(pg_catalog.<>) ALL ($1) ORDER BY l.expires_at LIMIT 1");
+
+constinit pg::Statement
     delete_leases("DELETE FROM jobq.lease WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
 constinit pg::Statement
@@ -60,28 +72,24 @@ constinit pg::Statement
                   " ORDER BY f.prune_at LIMIT 1000 FOR UPDATE OF f SKIP LOCKED");
 
 constinit pg::Statement
+    first_to_prune("SELECT f.prune_at FROM jobq.finished AS f"
+                   " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) f.job_id"
+                   " WHERE f.prune_at IS NOT NULL AND f.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
+                   " ORDER BY f.prune_at LIMIT 1");
+
+constinit pg::Statement
     delete_finished("DELETE FROM jobq.finished WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
-
-struct Swept {
-  std::int64_t promoted = 0;
-  std::int64_t retried = 0;
-  std::int64_t died = 0;
-
-  void add(const Swept& other) {
-    promoted += other.promoted;
-    retried += other.retried;
-    died += other.died;
-  }
-};
 
 using Rows = std::span<const std::uint64_t>;
 
-// One kind of work: how to find the next rows, locked, and what to do with some of them.
+// One kind of work: how to find the next rows, locked, what to do with some of them, and the
+// instant of the first row that is left.
 struct Task {
-  const char* name;
+  const char* verb;
   const pg::Shape& line;
   pg::Rows (*find)(TimestampTz now, pg::Value failed, std::size_t most);
   Swept (*work)(const pg::Rows& rows, Rows chosen, TimestampTz now);
+  pg::Statement& first;
 };
 
 std::vector<std::int64_t> ids_of(const pg::Rows& rows, Rows chosen) {
@@ -187,63 +195,70 @@ Swept prune(const pg::Rows& rows, Rows chosen, TimestampTz) {
   return {};
 }
 
-constexpr Task kTasks[] = {
-    {.name = "promote", .line = DelayedTable::shape, .find = find_due, .work = promote},
-    {.name = "rescue", .line = LeaseTable::shape, .find = find_expired, .work = rescue},
-    {.name = "prune", .line = FinishedTable::shape, .find = find_to_prune, .work = prune}};
+// In the order of Chore.
+constexpr std::array<Task, kChoreCount> kTasks = {{{.verb = "promote",
+                                                    .line = DelayedTable::shape,
+                                                    .find = find_due,
+                                                    .work = promote,
+                                                    .first = first_due},
+                                                   {.verb = "rescue",
+                                                    .line = LeaseTable::shape,
+                                                    .find = find_expired,
+                                                    .work = rescue,
+                                                    .first = first_expiry},
+                                                   {.verb = "prune",
+                                                    .line = FinishedTable::shape,
+                                                    .find = find_to_prune,
+                                                    .work = prune,
+                                                    .first = first_to_prune}}};
 
-void complain_of_row(const Task& task, std::int64_t job_id, const pg::Error& error) {
-  pg::warn({.sqlstate = pg::SqlState::data_corrupted,
-            .message = "sweep could not " + std::string(task.name) + " job " +
-                       std::to_string(job_id) + ": " + error.message(),
-            .detail = "The job stays where it is; the sweep goes on with the others."});
-}
+const Task& task_of(Chore chore) { return kTasks[static_cast<std::size_t>(chore)]; }
 
 // All rows of a page at once; if one of them raises, each by itself, so that a bad row stops
 // nobody else.
-Swept work_page(const Task& task, const pg::Rows& rows, TimestampTz now,
-                std::vector<std::int64_t>& failed) {
+Page work_page(const Task& task, const pg::Rows& rows, TimestampTz now) {
   std::vector<std::uint64_t> all(rows.size());
   for (std::uint64_t row = 0; row < rows.size(); ++row) all[row] = row;
 
-  Swept swept;
+  Page page;
+  page.found = static_cast<std::int64_t>(rows.size());
   std::optional<pg::Error> error =
-      pg::in_subtransaction([&] { swept = task.work(rows, all, now); });
-  if (!error) return swept;
+      pg::in_subtransaction([&] { page.swept = task.work(rows, all, now); });
+  if (!error) return page;
   if (!pg::is_about_rows(*error)) throw *error;
 
-  swept = {};
+  page.swept = {};
   for (std::uint64_t row : all) {
     Swept one;
     error = pg::in_subtransaction([&] { one = task.work(rows, Rows(&row, 1), now); });
     if (!error) {
-      swept.add(one);
+      page.swept.add(one);
       continue;
     }
     if (!pg::is_about_rows(*error)) throw *error;
-    complain_of_row(task, rows.int8(row, 0), *error);
-    failed.push_back(rows.int8(row, 0));
+    page.bad.push_back({.job_id = rows.int8(row, 0), .error = error->message()});
   }
-  return swept;
+  return page;
 }
 
-Swept work_off(const Task& task, std::size_t most) {
-  // Tables are locked as they will be written before an index of theirs is: the other way round
-  // REINDEX could wait for us and we for it.
-  pg::Table line(task.line);
-  pg::Table jobs(JobTable::shape);
-  TimestampTz now = pg::now();
+void complain(Chore chore, const BadJob& bad) {
+  pg::warn({.sqlstate = pg::SqlState::data_corrupted,
+            .message = "sweep could not " + std::string(verb_of(chore)) + " job " +
+                       std::to_string(bad.job_id) + ": " + bad.error,
+            .detail = "The job stays where it is; the sweep goes on with the others."});
+}
+
+// Bad jobs count for nothing.
+Swept work_off(Chore chore, std::int64_t most) {
   Swept swept;
-  std::vector<std::int64_t> failed;
-  for (std::size_t seen = 0; seen < most;) {
+  std::vector<std::int64_t> passed;
+  for (std::int64_t left = most; left > 0;) {
     const pg::TurnMemory memory;
-    std::size_t wanted = std::min(kPage, most - seen);
-    std::size_t failed_before = failed.size();
-    pg::Rows rows = task.find(now, pg::int8_array(failed), wanted);
-    if (rows.empty()) break;
-    swept.add(work_page(task, rows, now, failed));
-    seen += rows.size() - (failed.size() - failed_before);
-    if (rows.size() < wanted) break;
+    Page page = sweep_page(chore, left, passed);
+    for (const BadJob& bad : page.bad) complain(chore, bad);
+    swept.add(page.swept);
+    left -= page.found - static_cast<std::int64_t>(page.bad.size());
+    if (page.is_last) break;
   }
   return swept;
 }
@@ -252,13 +267,37 @@ Datum sweep(pg::Call& call) {
   std::int32_t max_jobs = 1000;
   if (auto given = call.int4_or_null({0, "max_jobs"})) max_jobs = check_max_jobs(*given, kMostJobs);
   Swept swept;
-  for (const Task& task : kTasks) swept.add(work_off(task, static_cast<std::size_t>(max_jobs)));
+  for (Chore chore : {Chore::promote, Chore::rescue, Chore::prune})
+    swept.add(work_off(chore, max_jobs));
   pg::ResultSet set(call);
   set.add({pg::int8(swept.promoted), pg::int8(swept.retried), pg::int8(swept.died)});
   return set.done();
 }
 
 } // namespace
+
+const char* verb_of(Chore chore) { return task_of(chore).verb; }
+
+// Tables are locked as they will be written before an index of theirs is: the other way round
+// REINDEX could wait for us and we for it.
+Page sweep_page(Chore chore, std::int64_t most, std::vector<std::int64_t>& passed) {
+  const Task& task = task_of(chore);
+  pg::Table line(task.line);
+  pg::Table jobs(JobTable::shape);
+  TimestampTz now = pg::now();
+  auto wanted = static_cast<std::size_t>(std::min(kPage, most));
+  pg::Rows rows = task.find(now, pg::int8_array(passed), wanted);
+  if (rows.empty()) return {};
+  Page page = work_page(task, rows, now);
+  page.is_last = rows.size() < wanted;
+  for (const BadJob& bad : page.bad) passed.push_back(bad.job_id);
+  return page;
+}
+
+core::Microseconds next_instant(Chore chore, const std::vector<std::int64_t>& passed) {
+  pg::Rows rows = task_of(chore).first.run({pg::int8_array(passed)});
+  return rows.empty() ? core::kForever : rows.int8(0, 0);
+}
 
 JOBQ_WRITING(jobq_sweep, sweep)
 

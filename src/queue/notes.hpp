@@ -1,0 +1,26 @@
+// What the verbs note while they work, and what becomes of it when the transaction ends: sleepers
+// are woken when the rows can be seen, and when rows that were taken out of ready are back.
+#pragma once
+
+#include <cstdint>
+
+#include "core/duration.hpp"
+#include "queue/agenda.hpp"
+
+namespace jobq::queue {
+
+// To be called once, by _PG_init.
+void watch_notes();
+
+// So many rows were put into ready (seen by others from the commit on), or taken out of it (back at
+// the abort).
+void note_ready(std::int64_t queue_id, std::int64_t jobs);
+void note_taken(std::int64_t queue_id, std::int64_t jobs);
+
+// The queue was resumed, dropped or made: all who wait for it are to look again.
+void note_queue(std::int64_t queue_id);
+
+// A row with this instant was put into a line.
+void note_instant(Chore chore, core::Microseconds instant);
+
+} // namespace jobq::queue

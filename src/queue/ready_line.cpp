@@ -1,0 +1,47 @@
+#include "queue/ready_line.hpp"
+
+namespace jobq::queue {
+
+namespace {
+
+constexpr int kFarthestLook = 100;
+
+bool is_finished(pg::Value job_id) {
+  pg::Table finished(FinishedTable::shape);
+  return pg::IndexWalk(finished, "finished_pkey").seek({job_id});
+}
+
+} // namespace
+
+ReadyLine::ReadyLine(const Queue& queue, pg::View view) : queue_(queue), snapshot_(view) {}
+
+bool ReadyLine::is_whole() {
+  if (!beside_) beside_.emplace();
+  std::int64_t job_id = row_.int8(ReadyTable::job_id);
+  if (!beside_->job.find(job_id) || beside_->lease.find(job_id)) return false;
+  verdict_ = core::verdict_on_ready(counters(), limits());
+  return verdict_.fate == core::Fate::again || !is_finished(row_.at(ReadyTable::job_id));
+}
+
+core::Counters ReadyLine::counters() const {
+  return {.attempt = row_.int4(ReadyTable::attempt),
+          .tries = row_.int4(ReadyTable::tries),
+          .crashes = row_.int4(ReadyTable::crashes)};
+}
+
+core::Limits ReadyLine::limits() const {
+  return limits_of(queue_, beside_->job.int4_or_null(JobTable::max_attempts),
+                   beside_->job.int4_or_null(JobTable::max_crashes));
+}
+
+Sight look_at_line(const Queue& queue, pg::View view) {
+  ReadyLine line(queue, view);
+  int seen = 0;
+  for (bool is_row = line.seek(); is_row; is_row = line.next()) {
+    if (seen++ == kFarthestLook) return {.is_crowded = true};
+    if (!line.is_held() && line.is_whole()) return {.is_claimable = true};
+  }
+  return {};
+}
+
+} // namespace jobq::queue
