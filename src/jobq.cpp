@@ -1,4 +1,5 @@
 // The module's door.
+#include "pg/command.hpp"
 #include "pg/compat.hpp"
 #include "pg/door.hpp"
 #include "pg/extension.hpp"
@@ -11,6 +12,8 @@
 #include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "settings.hpp"
+#include "worker/launcher.hpp"
+#include "worker/roster.hpp"
 
 extern "C" {
 #pragma GCC visibility push(default)
@@ -23,10 +26,13 @@ namespace {
 
 // What shared memory and processes need: only while the server starts.
 void prepare_server() {
+  jobq::pg::watch_commands();
   jobq::pg::request_watch();
   jobq::queue::request_agenda();
   jobq::queue::request_doors();
   jobq::queue::watch_notes();
+  jobq::worker::request_roster();
+  if (!jobq::pg::is_binary_upgrade()) jobq::worker::register_launcher();
 }
 
 void init() {

@@ -7,6 +7,9 @@ namespace jobq::settings {
 int claim_in_transaction = kWarn;
 bool async_claims = false;
 int sweep_grace = 30'000;
+bool enabled = true;
+int sweep_interval = 1000;
+int database_scan_interval = 300;
 
 namespace {
 
@@ -34,6 +37,21 @@ void define() {
                      .context = PGC_SIGHUP,
                      .flags = GUC_UNIT_MS},
                     &sweep_grace, {.default_value = 30'000, .least = 0, .most = 3'600'000});
+  pg::define_switch({.name = "jobq.enabled",
+                     .sentence = "Lets the background processes work.",
+                     .context = PGC_SIGHUP},
+                    &enabled, true);
+  pg::define_number({.name = "jobq.sweep_interval",
+                     .sentence = "Longest time between two looks of a manager at what is due.",
+                     .context = PGC_SIGHUP,
+                     .flags = GUC_UNIT_MS},
+                    &sweep_interval, {.default_value = 1000, .least = 1, .most = 60'000});
+  pg::define_number({.name = "jobq.database_scan_interval",
+                     .sentence = "Time between two looks of the launcher at all databases, whether "
+                                 "they have the extension.",
+                     .context = PGC_SIGHUP,
+                     .flags = GUC_UNIT_S},
+                    &database_scan_interval, {.default_value = 300, .least = 1, .most = 86'400});
   pg::reserve_prefix();
 }
 

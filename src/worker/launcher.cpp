@@ -1,0 +1,226 @@
+#include "worker/launcher.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/upkeep.hpp"
+#include "pg/background.hpp"
+#include "pg/clock.hpp"
+#include "pg/command.hpp"
+#include "pg/databases.hpp"
+#include "pg/ending.hpp"
+#include "pg/log.hpp"
+#include "pg/memory.hpp"
+#include "pg/session.hpp"
+#include "pg/turn.hpp"
+#include "queue/agenda.hpp"
+#include "settings.hpp"
+#include "worker/manager.hpp"
+#include "worker/roster.hpp"
+
+namespace jobq::worker {
+
+namespace {
+
+constexpr pg::WorkerKind kLauncher = {.type = "jobq launcher", .main = "jobq_launcher_main"};
+constexpr core::Microseconds kPlaceRetry = 5 * core::kSecond;
+constexpr core::Microseconds kLongestStart = 60 * core::kSecond;
+
+struct Database {
+  std::string name;
+  core::Upkeep upkeep;
+  std::optional<pg::StartedWorker> worker; // while it is starting
+  core::Microseconds started_at = 0;
+};
+
+using State = core::Upkeep::State;
+
+class Launcher {
+ public:
+  // Does what there is to do; returns how long it may sleep.
+  core::Microseconds work(core::Microseconds now) {
+    hear_wishes(now);
+    hear_reports(now);
+    see_failed_starts(now);
+    if (settings::enabled) start_one(now);
+    return until_next(now);
+  }
+
+ private:
+  void hear_wishes(core::Microseconds now) {
+    Wishes wishes = take_wishes();
+    bool is_round = now >= next_round_ || wishes.is_too_many;
+    if (is_round || wishes.is_look_round) look_round();
+    if (is_round) {
+      next_round_ = now + std::int64_t{settings::database_scan_interval} * core::kSecond;
+      for (auto& [oid, database] : databases_) database.upkeep.ask();
+    }
+    for (std::uint32_t oid : wishes.databases) {
+      if (!databases_.contains(oid)) look_round();
+      auto found = databases_.find(oid);
+      if (found != databases_.end()) found->second.upkeep.ask();
+    }
+  }
+
+  // Databases that are gone, or that are to be left alone from now on, lose their manager.
+  void look_round() {
+    std::vector<pg::Database> there;
+    std::optional<pg::Error> error =
+        pg::in_turn("looking for databases", [&] { there = pg::list_databases(); });
+    if (error) {
+      pg::log_now("jobq launcher: cannot list the databases: " + std::string(error->message()));
+      return;
+    }
+    std::map<std::uint32_t, Database> kept;
+    for (pg::Database& database : there) {
+      auto known = databases_.extract(database.oid);
+      Database& entry =
+          known.empty() ? kept[database.oid] : kept.insert(std::move(known)).position->second;
+      entry.name = database.name;
+    }
+    databases_ = std::move(kept);
+  }
+
+  void hear_reports(core::Microseconds now) {
+    for (const PlaceReport& report : collect_reports()) {
+      auto found = databases_.find(report.database);
+      if (found == databases_.end())
+        dismiss(report.database);
+      else
+        hear(found->second, report, now);
+    }
+  }
+
+  static void hear(Database& database, const PlaceReport& report, core::Microseconds now) {
+    core::Upkeep& upkeep = database.upkeep;
+    if (report.process_id != 0) {
+      database.worker.reset();
+      if (upkeep.state() != State::up) upkeep.note_up();
+      return;
+    }
+    if (report.word == Word::none) return;
+    database.worker.reset();
+    if (report.word == Word::absent) upkeep.note_absence();
+    if (report.word == Word::leave) upkeep.note_leave();
+    if (report.word == Word::failure) upkeep.note_failure(now);
+  }
+
+  // The server could not make the process, or it ended before it came in; or it came in when its
+  // place had been closed.
+  void see_failed_starts(core::Microseconds now) {
+    for (auto& [oid, database] : databases_) {
+      if (database.upkeep.state() != State::starting) continue;
+      bool is_stopped =
+          database.worker && database.worker->state() == pg::StartedWorker::State::stopped;
+      if (!is_stopped && now - database.started_at < kLongestStart) continue;
+      close_place(oid);
+      database.worker.reset();
+      database.upkeep.note_failure(now);
+    }
+  }
+
+  // One at a time, so that looking into many databases needs one place in the server.
+  void start_one(core::Microseconds now) {
+    for (auto& [oid, database] : databases_)
+      if (database.upkeep.state() == State::starting) return;
+    if (now < next_place_try_) return;
+    for (auto& [oid, database] : databases_) {
+      if (!database.upkeep.is_due(now)) continue;
+      std::optional<std::uint64_t> ticket = open_place(oid);
+      if (!ticket) {
+        if (!is_held(oid)) next_place_try_ = now + kPlaceRetry;
+        continue;
+      }
+      start(oid, database, *ticket, now);
+      return;
+    }
+  }
+
+  void start(std::uint32_t oid, Database& database, std::uint64_t ticket, core::Microseconds now) {
+    database.worker = pg::start_worker(kManager, {.database = oid, .ticket = ticket});
+    if (!database.worker) {
+      close_place(oid);
+      next_place_try_ = now + kPlaceRetry;
+      if (!lacks_place_)
+        pg::log_now("jobq launcher: no free background worker slot for database \"" +
+                    database.name + "\"; raise max_worker_processes and restart the server");
+      lacks_place_ = true;
+      return;
+    }
+    lacks_place_ = false;
+    database.started_at = now;
+    database.upkeep.note_start(now);
+  }
+
+  core::Microseconds until_next(core::Microseconds now) const {
+    core::Microseconds next = next_round_;
+    for (const auto& [oid, database] : databases_) {
+      if (database.upkeep.state() == State::starting)
+        next = std::min(next, database.started_at + kLongestStart);
+      if (settings::enabled && database.upkeep.state() == State::wanted && !is_held(oid))
+        next = std::min(next, std::max(database.upkeep.try_at(), next_place_try_));
+    }
+    return std::max<core::Microseconds>(next - now, 0);
+  }
+
+  std::map<std::uint32_t, Database> databases_;
+  core::Microseconds next_round_ = 0;
+  core::Microseconds next_place_try_ = 0;
+  bool lacks_place_ = false;
+};
+
+void run() {
+  pg::connect_to_no_database();
+  become_launcher();
+  pg::log_now("jobq launcher started");
+  Launcher launcher;
+  for (;;) {
+    const pg::TurnMemory memory;
+    const pg::ErrorHome home(CurrentMemoryContext);
+    if (pg::is_asked_to_leave()) pg::leave_to_be_restarted();
+    core::Microseconds sleep = launcher.work(pg::read_clocks().monotonic);
+    pg::rest(sleep, "JobqLauncher");
+  }
+}
+
+// In the sessions: what the transaction at hand will have to tell the launcher.
+bool has_extension_change = false;
+bool has_database_change = false;
+
+void tell() {
+  if (has_extension_change && !queue::tell_of_change()) ask_for(pg::my_database());
+  if (has_database_change) ask_for_look_round();
+}
+
+// What a session holds it lets go when the command's fate is known, and not before: the launcher
+// must see what has become of the database.
+void end() {
+  has_extension_change = has_database_change = false;
+  release();
+}
+
+constexpr pg::Endings kEndings = {.committed =
+                                      [] {
+                                        tell();
+                                        end();
+                                      },
+                                  .aborted = end,
+                                  .level_kept = [](int) {},
+                                  .level_lost = [](int) {}};
+
+constexpr pg::DatabaseWatch kDatabaseWatch = {.hold = hold,
+                                              .changed = [] { has_database_change = true; }};
+
+} // namespace
+
+void register_launcher() {
+  pg::watch_endings(kEndings);
+  pg::on_extension_change([] { has_extension_change = true; });
+  pg::on_database_command(kDatabaseWatch);
+  pg::register_worker(kLauncher);
+}
+
+JOBQ_WORKER(jobq_launcher_main, run)
+
+} // namespace jobq::worker

@@ -1,0 +1,37 @@
+#include "worker/troubles.hpp"
+
+#include <algorithm>
+
+#include "pg/clock.hpp"
+
+namespace jobq::worker {
+
+namespace {
+
+constexpr int kMostDoublings = 5; // 32 s
+
+} // namespace
+
+core::Microseconds Troubles::wait_after(const pg::Error& error) {
+  if (error.sqlstate() == ERRCODE_LOCK_NOT_AVAILABLE) return core::kSecond;
+  return core::kSecond << std::min(failures_++, kMostDoublings);
+}
+
+bool Troubles::is_news(const pg::Error& error) {
+  core::Microseconds now = pg::read_clocks().monotonic;
+  if (said_ == error.sqlstate() && now - said_at_ < core::kHour) return false;
+  said_ = error.sqlstate();
+  said_at_ = now;
+  return true;
+}
+
+void Troubles::end() {
+  failures_ = 0;
+  said_ = 0;
+}
+
+std::string describe(const pg::Error& error) {
+  return std::string(error.message()) + " (" + error.sqlstate_text() + ")";
+}
+
+} // namespace jobq::worker
