@@ -11,17 +11,18 @@ PG_ROOMS = background bridge call clock command databases door ending error exte
     text transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure job key line notes queue \
     ready_line renew require_preload reschedule retry sweep token
-WORKER_ROOMS = launcher manager roster troubles
+WORKER_ROOMS = health launcher manager roster troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
-SQL_ROOMS = administer enqueue claim renew complete fail cancel retry reschedule sweep counts views
+QUEUE_SQL_ROOMS = administer enqueue claim renew complete fail cancel retry reschedule sweep counts views
+WORKER_SQL_ROOMS = health
 
 CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)
 PG_SRCS = $(PG_ROOMS:%=src/pg/%.cpp)
 QUEUE_SRCS = $(QUEUE_ROOMS:%=src/queue/%.cpp)
 WORKER_SRCS = $(WORKER_ROOMS:%=src/worker/%.cpp)
 SRCS = src/jobq.cpp src/settings.cpp $(CORE_SRCS) $(PG_SRCS) $(QUEUE_SRCS) $(WORKER_SRCS)
-SQL_SRCS = src/schema.sql $(SQL_ROOMS:%=src/queue/%.sql) src/grants.sql
+SQL_SRCS = src/schema.sql $(QUEUE_SQL_ROOMS:%=src/queue/%.sql) $(WORKER_SQL_ROOMS:%=src/worker/%.sql) src/grants.sql
 BRIDGE_SRCS = $(sort $(wildcard test/bridge/*.cpp))
 
 # Objects stand apart from the sources, so that two compilers can work on one checkout.

@@ -44,7 +44,7 @@ $$;
 
 REVOKE ALL ON ALL TABLES IN SCHEMA jobq FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA jobq FROM PUBLIC;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA jobq FROM PUBLIC;
+REVOKE ALL ON ALL ROUTINES IN SCHEMA jobq FROM PUBLIC;
 REVOKE ALL ON TYPE jobq.claimed_job FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA jobq
@@ -61,7 +61,7 @@ GRANT EXECUTE ON FUNCTION
   jobq.complete_and_claim, jobq.fail, jobq.snooze, jobq.sweep
 TO jobq_worker;
 
-GRANT EXECUTE ON FUNCTION jobq.queue_counts TO jobq_reader;
+GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.health TO jobq_reader;
 
 GRANT SELECT ON
   jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers
@@ -71,3 +71,6 @@ GRANT EXECUTE ON FUNCTION
   jobq.create_queue, jobq.alter_queue, jobq.drop_queue, jobq.pause_queue, jobq.resume_queue,
   jobq.purge_queue, jobq.cancel, jobq.retry, jobq.retry_dead, jobq.reschedule
 TO jobq_admin;
+
+-- The last thing that whoever creates the extension reads.
+SELECT jobq.warn_if_nothing_runs();
