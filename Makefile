@@ -10,11 +10,11 @@ PG_ROOMS = background bridge call clock command databases door ending error exte
     memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
     text transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure job key line notes queue \
-    ready_line renew require_preload reschedule retry sweep token
+    ready_line renew require_preload reschedule retry sweep token wait
 WORKER_ROOMS = health launcher manager roster troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
-QUEUE_SQL_ROOMS = administer enqueue claim renew complete fail cancel retry reschedule sweep counts views
+QUEUE_SQL_ROOMS = administer enqueue claim renew complete wait fail cancel retry reschedule sweep counts views
 WORKER_SQL_ROOMS = health
 
 CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)

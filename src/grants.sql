@@ -61,6 +61,8 @@ GRANT EXECUTE ON FUNCTION
   jobq.complete_and_claim, jobq.fail, jobq.snooze, jobq.sweep
 TO jobq_worker;
 
+GRANT EXECUTE ON PROCEDURE jobq.wait, jobq.wait_any TO jobq_worker;
+
 GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.health TO jobq_reader;
 
 GRANT SELECT ON
