@@ -106,6 +106,7 @@ std::string seconds(core::Microseconds length) {
 
 // Why no manager would come to this database, if none would.
 std::optional<std::string> why_nothing_runs() {
+  if (!pg::is_preloaded()) return "shared_preload_libraries does not have jobq";
   if (!settings::enabled) return "jobq.enabled is off";
   if (!pg::is_worked_in(pg::my_database()))
     return "the database is a template or allows no connections";
@@ -166,7 +167,7 @@ Datum health(pg::Call& call) {
   Report report(call);
   if (!pg::is_preloaded()) {
     report.add("preloaded", false,
-               "shared_preload_libraries does not have jobq: put it there and restart the server");
+               *why_nothing_runs() + ": put it there and restart the server");
     return report.done();
   }
   report.add("preloaded", true, "the library was loaded at the server's start");
