@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -108,8 +109,9 @@ void request_agenda() { pg::request_segment(kSegment); }
 void lower_mark(Chore chore, core::Microseconds instant) {
   auto place = static_cast<std::size_t>(chore);
   pg::full_barrier();
-  const Entry* entry = find(pg::my_database());
-  if (entry == nullptr || entry->marks[place].instant <= instant) return;
+  Entry* entry = find(pg::my_database());
+  if (entry == nullptr) return;
+  if (std::atomic_ref(entry->marks[place].instant).load() <= instant) return;
   change(pg::my_database(), [=](Entry& entry) {
     core::Mark& mark = entry.marks[place];
     bool is_earlier = instant < mark.instant;

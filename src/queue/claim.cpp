@@ -208,8 +208,8 @@ std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view name, const C
     appetite.stay_hungry();
     return 0;
   }
-  keep_promise(queue->queue_id);
   Claimed claimed = claim_now(set, *queue, claim);
+  keep_promise(queue->queue_id);
   if (claimed.count < claim.max_jobs) leave_short(*queue, appetite, claimed);
   return claimed.count;
 }

@@ -74,18 +74,24 @@ void feed(Door& door) {
   call(door.hungry.database, door.hungry.queue_id);
 }
 
+core::Waiter& my_place() { return waiters()[static_cast<std::size_t>(pg::my_process())]; }
+
 void count_sleeper(std::int32_t by) {
-  const core::Waiter& waiter = waiters()[static_cast<std::size_t>(pg::my_process())];
-  for (std::int64_t queue_id : waiter.awaited())
+  for (std::int64_t queue_id : my_place().awaited())
     door_of(here(queue_id)).sleepers += static_cast<std::uint32_t>(by);
 }
 
+// A token that this process took and has not used yet.
+std::optional<core::QueueName> in_hand;
+
 void leave_line() {
   const pg::Locked locked(shared->lock);
-  if (!waiters()[static_cast<std::size_t>(pg::my_process())].is_waiting) return;
+  if (!my_place().is_waiting) return;
   count_sleeper(-1);
   std::optional<core::QueueName> token = core::leave(shared->line, waiters(), pg::my_process());
   if (token) grant(*token, 1);
+  if (in_hand) grant(*in_hand, 1);
+  in_hand.reset();
 }
 
 std::optional<std::int64_t> promised;
@@ -156,8 +162,12 @@ void Sleeper::join(std::span<const std::int64_t> queue_ids) {
 
 bool Sleeper::take_token() {
   const pg::Locked locked(shared->lock);
-  return core::take_token(waiters(), pg::my_process());
+  if (!core::take_token(waiters(), pg::my_process())) return false;
+  in_hand = my_place().token;
+  return true;
 }
+
+void Sleeper::use_token() { in_hand.reset(); }
 
 void promise_claim(std::int64_t queue_id) {
   pg::at_exit(break_promise);

@@ -47,8 +47,10 @@ class Sleeper {
 
   // At most core::kMostAwaited queues. A place that it has is given up, and its token passed on.
   void join(std::span<const std::int64_t> queue_ids);
-  // Whether it was woken since the last time; to be asked before the look at the queues.
+  // Whether it was woken since the last time; to be asked before the look at the queues. The token
+  // stays in hand until the look has shown what there is.
   bool take_token();
+  void use_token();
 };
 
 // A session that was told that there is something to claim owes a claim: if it ends without one,

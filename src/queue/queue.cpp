@@ -76,15 +76,6 @@ std::optional<Queue> remember(const std::optional<Queue>& queue) {
   return queue;
 }
 
-[[noreturn]] void complain_of_unknown(std::string_view name) {
-  check_queue_name(name);
-  std::string quoted = "\"" + std::string(name) + "\"";
-  pg::raise({.sqlstate = pg::SqlState::undefined_object,
-             .message = "queue " + quoted + " does not exist",
-             .hint = "Check its name, or create it: SELECT jobq.create_queue('" +
-                     std::string(name) + "')."});
-}
-
 Oid queue_relation() { return pg::relation("queue"); }
 
 bool is_there_now(std::int64_t queue_id) {
@@ -124,6 +115,15 @@ Datum queue_changed(FunctionCallInfo fcinfo) {
 }
 
 } // namespace
+
+void complain_of_unknown(std::string_view name) {
+  check_queue_name(name);
+  std::string quoted = "\"" + std::string(name) + "\"";
+  pg::raise({.sqlstate = pg::SqlState::undefined_object,
+             .message = "queue " + quoted + " does not exist",
+             .hint = "Check its name, or create it: SELECT jobq.create_queue('" +
+                     std::string(name) + "')."});
+}
 
 void watch_settings() { pg::on_invalidation(forget); }
 

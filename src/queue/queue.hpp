@@ -34,7 +34,8 @@ std::optional<Queue> find_queue(std::int64_t queue_id);
 // The same, past what the session knows: as it is now.
 std::optional<Queue> read_queue(std::string_view name);
 
-// Raises 42704 with the hint to create_queue.
+// Raise 42704 with the hint to create_queue.
+[[noreturn]] void complain_of_unknown(std::string_view name);
 Queue require_queue(std::string_view name);
 
 // The queue of a job; raises if its row is missing (a restore may be under way).

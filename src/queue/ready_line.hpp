@@ -14,6 +14,14 @@
 
 namespace jobq::queue {
 
+// The tables that a ready job is looked up in.
+struct BesideLine {
+  pg::Table jobs{JobTable::shape};
+  pg::Table leases{LeaseTable::shape};
+  pg::IndexWalk job{jobs, "job_pkey"};
+  pg::IndexWalk lease{leases, "lease_pkey"};
+};
+
 class ReadyLine {
  public:
   explicit ReadyLine(const Queue& queue, pg::View view = pg::View::transaction);
@@ -39,19 +47,11 @@ class ReadyLine {
   pg::Table& leases() { return beside_->leases; }
 
  private:
-  // What is needed once there is a job.
-  struct Beside {
-    pg::Table jobs{JobTable::shape};
-    pg::Table leases{LeaseTable::shape};
-    pg::IndexWalk job{jobs, "job_pkey"};
-    pg::IndexWalk lease{leases, "lease_pkey"};
-  };
-
   const Queue& queue_;
   pg::FreshSnapshot snapshot_;
   pg::Table ready_{ReadyTable::shape};
   pg::IndexWalk row_{ready_, "ready_pkey"};
-  std::optional<Beside> beside_;
+  std::optional<BesideLine> beside_; // once there is a job
   core::Verdict verdict_;
 };
 

@@ -46,10 +46,9 @@ class Wait {
       pg::commit_and_go_on();
       sleeper_.take_token();
       Look look = look_at_queues();
-      if (look.ready) {
-        promise_claim(look.queue_ids[*look.ready]);
-        return look.ready;
-      }
+      if (look.ready) promise_claim(look.queue_ids[*look.ready]);
+      sleeper_.use_token();
+      if (look.ready) return look.ready;
       if (look.queue_ids != joined_) {
         sleeper_.join(look.queue_ids);
         joined_ = look.queue_ids;
@@ -68,7 +67,7 @@ class Wait {
     Look look;
     for (const std::string& name : queues_) {
       std::optional<Queue> queue = read_queue(name);
-      if (!queue && name != kDefaultQueue) require_queue(name);
+      if (!queue && name != kDefaultQueue) complain_of_unknown(name);
       look.queue_ids.push_back(queue ? queue->queue_id : kUnmadeQueue);
       if (!queue || queue->is_paused || look.ready) continue;
       Sight sight = look_at_line(*queue);

@@ -166,8 +166,7 @@ void report_server(Report& report) {
 Datum health(pg::Call& call) {
   Report report(call);
   if (!pg::is_preloaded()) {
-    report.add("preloaded", false,
-               *why_nothing_runs() + ": put it there and restart the server");
+    report.add("preloaded", false, *why_nothing_runs() + ": put it there and restart the server");
     return report.done();
   }
   report.add("preloaded", true, "the library was loaded at the server's start");

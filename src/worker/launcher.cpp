@@ -1,5 +1,6 @@
 #include "worker/launcher.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "settings.hpp"
 #include "worker/manager.hpp"
 #include "worker/roster.hpp"
+#include "worker/troubles.hpp"
 
 namespace jobq::worker {
 
@@ -51,27 +53,31 @@ class Launcher {
   void hear_wishes(core::Microseconds now) {
     Wishes wishes = take_wishes();
     bool is_round = now >= next_round_ || wishes.is_too_many;
-    if (is_round || wishes.is_look_round) look_round();
-    if (is_round) {
-      next_round_ = now + std::int64_t{settings::database_scan_interval} * core::kSecond;
-      for (auto& [oid, database] : databases_) database.upkeep.ask();
-    }
-    for (std::uint32_t oid : wishes.databases) {
-      if (!databases_.contains(oid)) look_round();
-      auto found = databases_.find(oid);
-      if (found != databases_.end()) found->second.upkeep.ask();
-    }
+    bool is_news = wishes.is_look_round;
+    for (std::uint32_t oid : wishes.databases) is_news |= !databases_.contains(oid);
+    if (is_round || is_news) look_round(now);
+    for (auto& [oid, database] : databases_)
+      if (is_round || is_listed(wishes, oid)) database.upkeep.ask();
+  }
+
+  static bool is_listed(const Wishes& wishes, std::uint32_t oid) {
+    return std::find(wishes.databases.begin(), wishes.databases.end(), oid) !=
+           wishes.databases.end();
   }
 
   // Databases that are gone, or that are to be left alone from now on, lose their manager.
-  void look_round() {
+  void look_round(core::Microseconds now) {
     std::vector<pg::Database> there;
     std::optional<pg::Error> error =
         pg::in_turn("looking for databases", [&] { there = pg::list_databases(); });
     if (error) {
-      pg::log_now("jobq launcher: cannot list the databases: " + std::string(error->message()));
+      next_round_ = now + troubles_.wait_after(*error);
+      if (troubles_.is_news(*error))
+        pg::log_now("jobq launcher: cannot list the databases: " + describe(*error));
       return;
     }
+    troubles_.end();
+    next_round_ = now + std::int64_t{settings::database_scan_interval} * core::kSecond;
     std::map<std::uint32_t, Database> kept;
     for (pg::Database& database : there) {
       auto known = databases_.extract(database.oid);
@@ -168,10 +174,12 @@ class Launcher {
   core::Microseconds next_round_ = 0;
   core::Microseconds next_place_try_ = 0;
   bool lacks_place_ = false;
+  Troubles troubles_; // with the list of databases
 };
 
 void run() {
   pg::connect_to_no_database();
+  pg::fix_setting("lock_timeout", "1s");
   become_launcher();
   pg::log_now("jobq launcher started");
   Launcher launcher;

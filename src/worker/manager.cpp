@@ -47,7 +47,9 @@ constexpr core::Microseconds kSecondLook = core::kSecond;
 constexpr std::size_t kMostPassed = 10'000;
 
 constinit pg::Statement
-    select_names("SELECT name FROM jobq.queue WHERE queue_id OPERATOR(pg_catalog.=) ANY ($1)");
+    select_names("SELECT name FROM jobq.queue WHERE queue_id OPERATOR(pg_catalog.=) ANY ($1)"
+                 " OR (0 OPERATOR(pg_catalog.=) ANY ($1)"
+                 " AND name OPERATOR(pg_catalog.=) 'default')");
 constinit pg::Statement select_all_names("SELECT name FROM jobq.queue");
 
 // default_transaction_read_only is respected where the server as a whole has it.
@@ -190,7 +192,7 @@ class Caller {
     std::optional<pg::Error> error = step("notify", [&] {
       pg::make_commit_lazy();
       pg::Rows names = calls.is_all ? select_all_names.run_freely({})
-                                    : select_names.run({pg::int8_array(calls.queue_ids)});
+                                    : select_names.run_freely({pg::int8_array(calls.queue_ids)});
       for (std::uint64_t row = 0; row < names.size(); ++row)
         pg::notify(kChannel, std::string(names.text(row, 0)));
     });
