@@ -1,4 +1,5 @@
 // What an operator looks at first: is everything there that jobq needs, and does it keep up.
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -19,89 +20,48 @@ namespace jobq::worker {
 
 namespace {
 
-// Each returns (ok, message). $1 is how late is too late, in seconds.
-#define JOBQ_AGE(since)                                                                            \
-  "pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp() "                            \
-  "OPERATOR(pg_catalog.-) " since ")"
-#define JOBQ_IS_LATE(since)                                                                        \
-  JOBQ_AGE(since) " OPERATOR(pg_catalog.>) pg_catalog.make_interval(secs => $1)"
+constinit pg::Statement first_due("SELECT pg_catalog.min(run_at) FROM jobq.delayed"
+                                  " WHERE run_at OPERATOR(pg_catalog.<) $1");
 
-constinit pg::Statement lag_of_due_jobs("SELECT d.run_at IS NULL OR NOT (" JOBQ_IS_LATE(
-    "d.run_at") "), CASE WHEN d.run_at IS NULL"
-                " THEN 'no job is due' ELSE pg_catalog.format('a job is due since %s and still "
-                "delayed',"
-                " " JOBQ_AGE(
-                    "d.run_at") ") END"
-                                " FROM (SELECT pg_catalog.min(run_at) AS run_at FROM jobq.delayed"
-                                " WHERE run_at OPERATOR(pg_catalog.<) "
-                                "pg_catalog.clock_timestamp()) AS d");
+constinit pg::Statement
+    expired_leases("SELECT pg_catalog.count(*), pg_catalog.min(expires_at) FROM jobq.lease"
+                   " WHERE expires_at OPERATOR(pg_catalog.<) $1");
 
-constinit pg::Statement expired_leases("SELECT l.expires_at IS NULL OR NOT (" JOBQ_IS_LATE(
-    "l.expires_at") "), CASE"
-                    " WHEN l.expires_at IS NULL THEN 'no lease has expired'"
-                    " ELSE pg_catalog.format('%s leases have expired, the first %s ago, and are "
-                    "not swept yet',"
-                    " l.leases, " JOBQ_AGE(
-                        "l.expires_at") ") END"
-                                        " FROM (SELECT pg_catalog.min(expires_at) AS expires_at, "
-                                        "pg_catalog.count(*) AS leases"
-                                        " FROM jobq.lease WHERE expires_at OPERATOR(pg_catalog.<) "
-                                        "pg_catalog.clock_timestamp()) AS l");
+// A standby's feedback holds a snapshot without a transaction of its own.
+constinit pg::Statement
+    oldest_snapshot("SELECT pid, CASE WHEN application_name OPERATOR(pg_catalog.<>) ''"
+                    " THEN application_name ELSE backend_type END,"
+                    " COALESCE(state, 'no state'), pg_catalog.age(backend_xmin), xact_start"
+                    " FROM pg_catalog.pg_stat_activity WHERE backend_xmin IS NOT NULL"
+                    " AND pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()"
+                    " AND backend_type OPERATOR(pg_catalog.<>) 'autovacuum worker'"
+                    " ORDER BY pg_catalog.age(backend_xmin) DESC, xact_start LIMIT 1");
 
-// A standby's feedback has no transaction of its own here, so its age is counted in transactions.
-constinit pg::Statement oldest_snapshot(
-    "SELECT CASE WHEN a.pid IS NULL THEN true WHEN a.xact_start IS NULL"
-    " THEN a.age OPERATOR(pg_catalog.<) 10000000 ELSE NOT (" JOBQ_IS_LATE(
-        "a.xact_start") ") END,"
-                        " CASE WHEN a.pid IS NULL THEN 'nobody else holds a snapshot' ELSE "
-                        "pg_catalog.format("
-                        "'process %s (%s, %s) holds a snapshot %s transactions old%s', a.pid,"
-                        " COALESCE(NULLIF(a.application_name, ''), a.backend_type), "
-                        "COALESCE(a.state, 'no state'),"
-                        " a.age, ', in a transaction that began ' OPERATOR(pg_catalog.||)"
-                        " (" JOBQ_AGE(
-                            "a.xact_start") ")::pg_catalog.text OPERATOR(pg_catalog.||) ' ago') END"
-                                            " FROM (SELECT) AS one LEFT JOIN (SELECT pid, "
-                                            "application_name, backend_type, state,"
-                                            " xact_start, pg_catalog.age(backend_xmin) AS age FROM "
-                                            "pg_catalog.pg_stat_activity"
-                                            " WHERE backend_xmin IS NOT NULL AND pid "
-                                            "OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()"
-                                            " AND backend_type OPERATOR(pg_catalog.<>) 'autovacuum "
-                                            "worker'"
-                                            " ORDER BY pg_catalog.age(backend_xmin) DESC, "
-                                            "xact_start LIMIT 1) AS a ON true");
+constinit pg::Statement
+    prepared_transactions("SELECT pg_catalog.count(*) OVER (), prepared, gid"
+                          " FROM pg_catalog.pg_prepared_xacts ORDER BY prepared LIMIT 1");
 
-constinit pg::Statement prepared_transactions("SELECT p.gid IS NULL OR NOT (" JOBQ_IS_LATE(
-    "p.prepared") "), CASE"
-                  " WHEN p.gid IS NULL THEN 'there is no prepared transaction' ELSE "
-                  "pg_catalog.format("
-                  "'%s prepared transactions, the oldest, %L, for %s', p.transactions, p.gid,"
-                  " " JOBQ_AGE("p.prepared") ") END"
-                                             " FROM (SELECT) AS one LEFT JOIN (SELECT gid, "
-                                             "prepared, pg_catalog.count(*) OVER () AS"
-                                             " transactions FROM pg_catalog.pg_prepared_xacts "
-                                             "ORDER BY prepared LIMIT 1) AS p ON true");
-
-// Places that processes have at this moment; parallel workers are let in and out all the time.
-constinit pg::Statement free_workers(
-    "SELECT w.taken OPERATOR(pg_catalog.<) w.most, pg_catalog.format("
-    "'%s of %s background worker slots (max_worker_processes) are free',"
-    " GREATEST(w.most OPERATOR(pg_catalog.-) w.taken, 0), w.most)"
-    " FROM (SELECT pg_catalog.current_setting('max_worker_processes')::bigint AS most,"
-    " (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type"
+// Places that processes have at this moment; parallel workers come and go.
+constinit pg::Statement taken_workers(
+    "SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type"
     " OPERATOR(pg_catalog.<>) ALL (ARRAY['client backend', 'autovacuum launcher',"
     " 'autovacuum worker', 'checkpointer', 'background writer', 'walwriter', 'walsender',"
     " 'walreceiver', 'startup', 'archiver', 'logger', 'walsummarizer', 'slotsync worker',"
-    " 'standalone backend', 'io worker'])) AS taken) AS w");
+    " 'standalone backend', 'io worker'])");
 
-constexpr std::int64_t kLateSeconds = 10;
-constexpr std::int64_t kLongSeconds = 300;
+constexpr core::Microseconds kLate = 10 * core::kSecond;
+constexpr core::Microseconds kLong = 300 * core::kSecond;
+constexpr std::int32_t kManyTransactions = 10'000'000;
 
 std::string seconds(core::Microseconds length) {
   std::string tenths = std::to_string(length / (core::kSecond / 10));
   if (tenths.size() == 1) tenths.insert(0, 1, '0');
   return tenths.insert(tenths.size() - 1, 1, '.') + " s";
+}
+
+// What somebody has put in as -infinity counts as an old instant.
+core::Microseconds age(TimestampTz instant) {
+  return pg::now() - std::max<TimestampTz>(instant, 0);
 }
 
 // Why no manager would come to this database, if none would.
@@ -121,10 +81,6 @@ class Report {
   void add(std::string_view check, bool is_ok, std::string_view message) {
     set_.add({pg::text(check), pg::boolean(is_ok), pg::text(message)});
   }
-  void add(std::string_view check, pg::Statement& statement, std::int64_t limit) {
-    pg::Rows rows = statement.run_freely({pg::float8(static_cast<double>(limit))});
-    add(check, rows.boolean(0, 0), rows.text(0, 1));
-  }
   Datum done() { return set_.done(); }
 
  private:
@@ -142,25 +98,60 @@ void report_manager(Report& report) {
                    why.value_or("it has not come up yet; see the server's log"));
     return;
   }
-  core::Microseconds now = pg::now();
   report.add("manager", true,
-             "process " + std::to_string(manager->process_id) + " manages this database since " +
-                 seconds(now - manager->since));
-  core::Microseconds silent = now - std::max(manager->swept_at, manager->since);
-  report.add("last sweep", silent < kLateSeconds * core::kSecond,
+             "process " + std::to_string(manager->process_id) + " has managed this database for " +
+                 seconds(age(manager->since)));
+  core::Microseconds silent = age(std::max(manager->swept_at, manager->since));
+  report.add("last sweep", silent < kLate,
              "the manager was last at work " + seconds(silent) + " ago");
 }
 
-void report_work(Report& report) {
-  std::int64_t grace = settings::sweep_grace / 1000 + kLateSeconds;
-  report.add("due jobs", lag_of_due_jobs, kLateSeconds);
-  report.add("expired leases", expired_leases, grace);
+void report_due_jobs(Report& report) {
+  pg::Rows rows = first_due.run_freely({pg::instant(pg::now())});
+  std::optional<TimestampTz> run_at = rows.int8_or_null(0, 0);
+  if (!run_at) return report.add("due jobs", true, "no job is due and still delayed");
+  report.add("due jobs", age(*run_at) < kLate,
+             "a job is due for " + seconds(age(*run_at)) + " and still delayed");
 }
 
-void report_server(Report& report) {
-  report.add("oldest snapshot", oldest_snapshot, kLongSeconds);
-  report.add("prepared transactions", prepared_transactions, kLongSeconds);
-  report.add("worker slots", free_workers, 0);
+void report_leases(Report& report) {
+  pg::Rows rows = expired_leases.run_freely({pg::instant(pg::now())});
+  std::optional<TimestampTz> expires_at = rows.int8_or_null(0, 1);
+  if (!expires_at) return report.add("expired leases", true, "no lease has expired");
+  core::Microseconds grace = std::int64_t{settings::sweep_grace} * 1000;
+  report.add("expired leases", age(*expires_at) < grace + kLate,
+             std::to_string(rows.int8(0, 0)) + " leases have expired, the first " +
+                 seconds(age(*expires_at)) + " ago, and are not swept yet");
+}
+
+void report_snapshots(Report& report) {
+  pg::Rows rows = oldest_snapshot.run_freely({});
+  if (rows.empty()) return report.add("oldest snapshot", true, "nobody else holds a snapshot");
+  std::optional<TimestampTz> since = rows.int8_or_null(0, 4);
+  std::int32_t transactions = rows.int4(0, 3);
+  report.add("oldest snapshot", since ? age(*since) < kLong : transactions < kManyTransactions,
+             "process " + std::to_string(rows.int4(0, 0)) + " (" + std::string(rows.text(0, 1)) +
+                 ", " + std::string(rows.text(0, 2)) + ") holds a snapshot " +
+                 std::to_string(transactions) + " transactions old" +
+                 (since ? ", in a transaction of " + seconds(age(*since)) : ""));
+}
+
+void report_prepared(Report& report) {
+  pg::Rows rows = prepared_transactions.run_freely({});
+  if (rows.empty())
+    return report.add("prepared transactions", true, "there is no prepared transaction");
+  core::Microseconds oldest = age(rows.int8(0, 1));
+  report.add("prepared transactions", oldest < kLong,
+             std::to_string(rows.int8(0, 0)) + " prepared transactions, the oldest, \"" +
+                 std::string(rows.text(0, 2)) + "\", for " + seconds(oldest));
+}
+
+void report_workers(Report& report) {
+  std::int64_t most = pg::most_workers();
+  std::int64_t free = std::max<std::int64_t>(most - taken_workers.run_freely({}).int8(0, 0), 0);
+  report.add("worker slots", free > 0,
+             std::to_string(free) + " of " + std::to_string(most) +
+                 " background worker slots (max_worker_processes) are free");
 }
 
 Datum health(pg::Call& call) {
@@ -175,8 +166,13 @@ Datum health(pg::Call& call) {
   report.add("version", is_fit,
              "the extension has version " + version + ", the library " JOBQ_VERSION);
   report_manager(report);
-  if (is_fit) report_work(report);
-  report_server(report);
+  if (is_fit) {
+    report_due_jobs(report);
+    report_leases(report);
+  }
+  report_snapshots(report);
+  report_prepared(report);
+  report_workers(report);
   return report.done();
 }
 
