@@ -43,6 +43,7 @@ class Launcher {
   // Does what there is to do; returns how long it may sleep.
   core::Microseconds work(core::Microseconds now) {
     hear_wishes(now);
+    if (!has_looked_) return until_next(now); // a database that we do not know is not a gone one
     hear_reports(now);
     see_failed_starts(now);
     if (settings::enabled) start_one(now);
@@ -70,6 +71,7 @@ class Launcher {
     std::vector<pg::Database> there;
     std::optional<pg::Error> error =
         pg::in_turn("looking for databases", [&] { there = pg::list_databases(); });
+    if (error && pg::is_asked_to_leave()) return;
     if (error) {
       next_round_ = now + troubles_.wait_after(*error);
       if (troubles_.is_news(*error))
@@ -77,6 +79,7 @@ class Launcher {
       return;
     }
     troubles_.end();
+    has_looked_ = true;
     next_round_ = now + std::int64_t{settings::database_scan_interval} * core::kSecond;
     std::map<std::uint32_t, Database> kept;
     for (pg::Database& database : there) {
@@ -174,6 +177,7 @@ class Launcher {
   core::Microseconds next_round_ = 0;
   core::Microseconds next_place_try_ = 0;
   bool lacks_place_ = false;
+  bool has_looked_ = false;
   Troubles troubles_; // with the list of databases
 };
 
