@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "pg/background.hpp"
 #include "pg/clock.hpp"
@@ -115,6 +116,8 @@ void resign() {
   if (shared->launcher.process_id == pg::my_process_id()) shared->launcher = {};
 }
 
+bool is_holder = false; // this process; it spares all other transactions the lock
+
 // The manager's process, or 0; asked to leave.
 int call_out(std::uint32_t database) {
   const pg::Locked locked(shared->lock);
@@ -207,6 +210,7 @@ void dismiss(std::uint32_t database) {
 // moment.
 void hold(std::uint32_t database) {
   pg::at_exit(release);
+  is_holder = true;
   int manager = call_out(database);
   if (manager == 0) return;
   core::Microseconds began = pg::read_clocks().monotonic;
@@ -215,8 +219,8 @@ void hold(std::uint32_t database) {
 }
 
 void release() {
+  if (!std::exchange(is_holder, false)) return;
   const pg::Locked locked(shared->lock);
-  if (held_by_me() == 0) return;
   held_by_me() = 0;
   wake_launcher();
 }
