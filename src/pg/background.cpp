@@ -3,7 +3,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "pg/error.hpp"
+#include "pg/log.hpp"
 #include "pg/sleep.hpp"
 
 extern "C" {
@@ -140,11 +140,7 @@ bool is_asked_to_leave() { return is_leaving != 0; }
 void ask_to_leave(int process_id) { kill(process_id, SIGTERM); }
 
 bool rest(core::Microseconds longest, const char* reason) {
-  try {
-    sleep(longest, reason);
-  } catch (const Error&) {
-    // pg_cancel_backend on a process that rests
-  }
+  sleep(longest, reason);
   if (ConfigReloadPending == 0) return false;
   ConfigReloadPending = 0;
   guarded<reload>();
@@ -154,6 +150,11 @@ bool rest(core::Microseconds longest, const char* reason) {
 void leave_quietly() { proc_exit(0); }
 
 void leave_to_be_restarted() { proc_exit(1); }
+
+void leave_with(const Error& error) {
+  log_now(std::string(MyBgworkerEntry->bgw_type) + " ends: " + error.message());
+  leave_to_be_restarted();
+}
 
 void show_idle() { guarded<report>(STATE_IDLE, static_cast<const char*>(nullptr)); }
 

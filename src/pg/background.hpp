@@ -8,6 +8,8 @@
 
 #include "core/duration.hpp"
 #include "pg/door.hpp"
+#include "pg/error.hpp"
+#include "pg/memory.hpp"
 
 extern "C" {
 #include "postmaster/bgworker.h"
@@ -63,13 +65,26 @@ void connect_to_no_database();
 bool is_asked_to_leave();
 void ask_to_leave(int process_id); // sends SIGTERM; the process must be known to live
 
-// Sleeps as pg::sleep, but a cancellation that nobody waits for is dropped, and a changed
-// configuration file is read. Returns whether it was.
+// Sleeps, and reads a changed configuration file; returns whether it did.
 bool rest(core::Microseconds longest, const char* reason);
 
 // Ends the process. With an error the server starts a registered worker again.
 [[noreturn]] void leave_quietly();
 [[noreturn]] void leave_to_be_restarted();
+[[noreturn]] void leave_with(const Error& error); // the same, and says so
+
+// One round of a worker's loop, in memory of its own. A cancellation outside of a transaction is
+// meant for nothing in particular, and dropped.
+template <typename Body>
+void in_round(Body body) {
+  const TurnMemory memory;
+  const ErrorHome home(CurrentMemoryContext);
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.sqlstate() != ERRCODE_QUERY_CANCELED) leave_with(error);
+  }
+}
 
 void show_idle();
 void show_busy(const char* what);

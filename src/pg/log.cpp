@@ -14,6 +14,13 @@ Notes<std::string>& lines() {
 
 void write(const char* line) { ereport(LOG_SERVER_ONLY, errmsg_internal("%s", line)); }
 
+// Having written a line the server looks for cancellations: this one is not to be met there.
+void write_without_interrupts(const char* line) {
+  HOLD_INTERRUPTS();
+  write(line);
+  RESUME_INTERRUPTS();
+}
+
 constexpr Endings kEndings = {
     .committed = [] { lines().tell_all([](const std::string& line) { write(line.c_str()); }); },
     .aborted = [] { lines().clear(); },
@@ -26,6 +33,6 @@ void watch_log() { watch_endings(kEndings); }
 
 void log_at_commit(std::string line) { lines().add(std::move(line)); }
 
-void log_now(const std::string& line) { guarded<write>(line.c_str()); }
+void log_now(const std::string& line) { guarded<write_without_interrupts>(line.c_str()); }
 
 } // namespace jobq::pg

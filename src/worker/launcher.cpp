@@ -12,7 +12,6 @@
 #include "pg/databases.hpp"
 #include "pg/ending.hpp"
 #include "pg/log.hpp"
-#include "pg/memory.hpp"
 #include "pg/session.hpp"
 #include "pg/turn.hpp"
 #include "queue/agenda.hpp"
@@ -187,13 +186,11 @@ void run() {
   become_launcher();
   pg::log_now("jobq launcher started");
   Launcher launcher;
-  for (;;) {
-    const pg::TurnMemory memory;
-    const pg::ErrorHome home(CurrentMemoryContext);
-    if (pg::is_asked_to_leave()) pg::leave_to_be_restarted();
-    core::Microseconds sleep = launcher.work(pg::read_clocks().monotonic);
-    pg::rest(sleep, "JobqLauncher");
-  }
+  for (;;)
+    pg::in_round([&] {
+      if (pg::is_asked_to_leave()) pg::leave_to_be_restarted();
+      pg::rest(launcher.work(pg::read_clocks().monotonic), "JobqLauncher");
+    });
 }
 
 // In the sessions: what the transaction at hand will have to tell the launcher.

@@ -13,7 +13,6 @@
 #include "pg/error.hpp"
 #include "pg/extension.hpp"
 #include "pg/log.hpp"
-#include "pg/memory.hpp"
 #include "pg/notify.hpp"
 #include "pg/owner.hpp"
 #include "pg/session.hpp"
@@ -75,10 +74,11 @@ void fix_settings() {
       {"row_security", "on"},
       {"session_replication_role", "origin"}};
   for (auto [name, value] : kFixed) pg::fix_setting(name, value);
-  pg::in_turn("looking at the settings", [] {
+  std::optional<pg::Error> error = pg::in_turn("looking at the settings", [] {
     if (!read_only_of_server.run_freely({}).boolean(0, 0))
       pg::fix_setting("default_transaction_read_only", "off");
   });
+  if (error) throw pg::Error(*error);
 }
 
 // What a step needs before it touches a table: in DROP EXTENSION's order of locks.
@@ -220,6 +220,8 @@ class Manager {
  public:
   // Does what is due; returns how long it may rest.
   core::Microseconds work() {
+    if (!has_settings_) fix_settings();
+    has_settings_ = true;
     if (!fitness_ || queue::take_change()) look_at_extension();
     if (fitness_ != pg::Fitness::fits) return kSecondLook;
     pg::look_at_clocks();
@@ -281,6 +283,7 @@ class Manager {
   std::array<ChoreKeeper, queue::kChoreCount> chores_ = {
       ChoreKeeper(Chore::promote), ChoreKeeper(Chore::rescue), ChoreKeeper(Chore::prune)};
   Caller caller_;
+  bool has_settings_ = false;
   std::optional<pg::Fitness> fitness_; // nothing: not known
   core::Microseconds reread_at_ = 0;
 };
@@ -304,17 +307,14 @@ bool connect() {
 void run() {
   if (!come_in(pg::my_start_database(), pg::my_ticket())) pg::leave_quietly();
   if (!connect()) leave();
-  const pg::TurnMemory memory;
-  fix_settings();
   queue::take_over(pg::now());
   Manager manager;
-  for (;;) {
-    const pg::TurnMemory memory;
-    const pg::ErrorHome home(CurrentMemoryContext);
-    if (pg::is_asked_to_leave() || !settings::enabled) leave();
-    core::Microseconds rest = manager.work();
-    if (!pg::is_asked_to_leave() && pg::rest(rest, "JobqManager")) manager.forgive();
-  }
+  for (;;)
+    pg::in_round([&] {
+      if (pg::is_asked_to_leave() || !settings::enabled) leave();
+      core::Microseconds rest = manager.work();
+      if (!pg::is_asked_to_leave() && pg::rest(rest, "JobqManager")) manager.forgive();
+    });
 }
 
 } // namespace
