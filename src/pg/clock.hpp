@@ -14,4 +14,6 @@ inline constexpr TimestampTz kLastInstant = END_TIMESTAMP - 1;
 
 core::ClockReading read_clocks();
 
+inline TimestampTz server_start() { return PgStartTime; }
+
 } // namespace jobq::pg

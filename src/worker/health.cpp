@@ -70,7 +70,8 @@ std::optional<std::string> why_nothing_runs() {
   if (!settings::enabled) return "jobq.enabled is off";
   if (!pg::is_worked_in(pg::my_database()))
     return "the database is a template or allows no connections";
-  if (launcher_process_id() == 0) return "the jobq launcher is not running";
+  if (!has_launcher_been_there() && age(pg::server_start()) > kLate)
+    return "the server has no place for the jobq launcher: raise max_worker_processes";
   return std::nullopt;
 }
 

@@ -32,6 +32,7 @@ static_assert(std::is_trivially_copyable_v<Place>);
 struct Launcher {
   std::int32_t process; // valid while process_id is not 0
   std::int32_t process_id;
+  bool has_been_there;
 };
 
 // All is held by the lock. `held` stands behind the places: for each process the database that it
@@ -113,7 +114,7 @@ void leave_place() {
 
 void resign() {
   const pg::Locked locked(shared->lock);
-  if (shared->launcher.process_id == pg::my_process_id()) shared->launcher = {};
+  if (shared->launcher.process_id == pg::my_process_id()) shared->launcher.process_id = 0;
 }
 
 bool is_holder = false; // this process; it spares all other transactions the lock
@@ -135,7 +136,8 @@ void request_roster() { pg::request_segment(kSegment); }
 void become_launcher() {
   pg::at_exit(resign);
   const pg::Locked locked(shared->lock);
-  shared->launcher = {.process = pg::my_process(), .process_id = pg::my_process_id()};
+  shared->launcher = {
+      .process = pg::my_process(), .process_id = pg::my_process_id(), .has_been_there = true};
   for (Place& place : places())
     if (place.process_id == 0 && place.word == Word::none) place = {};
 }
@@ -206,15 +208,22 @@ void dismiss(std::uint32_t database) {
   if (place != nullptr && place->process_id != 0) pg::ask_to_leave(place->process_id);
 }
 
-// A process that has given up its place is still counted among the database's sessions for a
-// moment.
+bool is_in_place(std::uint32_t database, int process_id) {
+  const pg::Locked locked(shared->lock);
+  Place* place = find(database);
+  return place != nullptr && place->process_id == process_id;
+}
+
+// It may not have connected yet; and one that has given up its place is still counted among the
+// database's sessions for a moment.
 void hold(std::uint32_t database) {
   pg::at_exit(release);
   is_holder = true;
   int manager = call_out(database);
   if (manager == 0) return;
   core::Microseconds began = pg::read_clocks().monotonic;
-  while (pg::is_connected(manager) && pg::read_clocks().monotonic - began < kLongestHold)
+  while ((is_in_place(database, manager) || pg::is_connected(manager)) &&
+         pg::read_clocks().monotonic - began < kLongestHold)
     pg::sleep(kHoldSlice, "JobqHold");
 }
 
@@ -243,9 +252,9 @@ void ask_for_look_round() {
   wake_launcher();
 }
 
-int launcher_process_id() {
+bool has_launcher_been_there() {
   const pg::Locked locked(shared->lock);
-  return shared->launcher.process_id;
+  return shared->launcher.has_been_there;
 }
 
 bool is_held(std::uint32_t database) {

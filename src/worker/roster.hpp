@@ -64,8 +64,8 @@ void release();
 void ask_for(std::uint32_t database);
 void ask_for_look_round();
 
-// 0: there is none.
-int launcher_process_id();
+// Since the server's start. If it has, the server brings it back within a second when it ends.
+bool has_launcher_been_there();
 bool is_held(std::uint32_t database);
 
 } // namespace jobq::worker
