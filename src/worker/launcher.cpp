@@ -25,6 +25,8 @@ namespace jobq::worker {
 namespace {
 
 constexpr pg::WorkerKind kLauncher = {.type = "jobq launcher", .main = "jobq_launcher_main"};
+constexpr core::Microseconds kNever = -core::kForever / 2;
+constexpr core::Microseconds kFirstPlaceRetry = core::kSecond / 5;
 constexpr core::Microseconds kPlaceRetry = 5 * core::kSecond;
 constexpr core::Microseconds kLongestStart = 60 * core::kSecond;
 
@@ -42,7 +44,8 @@ class Launcher {
   // Does what there is to do; returns how long it may sleep.
   core::Microseconds work(core::Microseconds now) {
     hear_wishes(now);
-    if (!has_looked_) return until_next(now); // a database that we do not know is not a gone one
+    if (looked_at_ == kNever)
+      return until_next(now); // a database that we do not know is not a gone one
     hear_reports(now);
     see_failed_starts(now);
     if (settings::enabled) start_one(now);
@@ -50,14 +53,25 @@ class Launcher {
   }
 
  private:
+  // Wishes that come while no look succeeds are not kept one by one: then all databases are asked
+  // after the next one that does.
   void hear_wishes(core::Microseconds now) {
     Wishes wishes = take_wishes();
-    bool is_round = now >= next_round_ || wishes.is_too_many;
-    bool is_news = wishes.is_look_round;
-    for (std::uint32_t oid : wishes.databases) is_news |= !databases_.contains(oid);
-    if (is_round || is_news) look_round(now);
+    is_round_due_ |= wishes.is_too_many || now >= next_round();
+    is_look_due_ |= wishes.is_look_round || is_round_due_;
+    for (std::uint32_t oid : wishes.databases) is_look_due_ |= !databases_.contains(oid);
+    if (is_look_due_ && now >= next_look_try_) look_round(now);
+    if (is_look_due_) {
+      is_round_due_ = true;
+      return;
+    }
     for (auto& [oid, database] : databases_)
-      if (is_round || is_listed(wishes, oid)) database.upkeep.ask();
+      if (is_round_due_ || is_listed(wishes, oid)) database.upkeep.ask();
+    is_round_due_ = false;
+  }
+
+  core::Microseconds next_round() const {
+    return looked_at_ + std::int64_t{settings::database_scan_interval} * core::kSecond;
   }
 
   static bool is_listed(const Wishes& wishes, std::uint32_t oid) {
@@ -72,14 +86,14 @@ class Launcher {
         pg::in_turn("looking for databases", [&] { there = pg::list_databases(); });
     if (error && pg::is_asked_to_leave()) return;
     if (error) {
-      next_round_ = now + troubles_.wait_after(*error);
+      next_look_try_ = now + troubles_.wait_after(*error);
       if (troubles_.is_news(*error))
         pg::log_now("jobq launcher: cannot list the databases: " + describe(*error));
       return;
     }
     troubles_.end();
-    has_looked_ = true;
-    next_round_ = now + std::int64_t{settings::database_scan_interval} * core::kSecond;
+    is_look_due_ = false;
+    looked_at_ = now;
     std::map<std::uint32_t, Database> kept;
     for (pg::Database& database : there) {
       auto known = databases_.extract(database.oid);
@@ -149,20 +163,26 @@ class Launcher {
     database.worker = pg::start_worker(kManager, {.database = oid, .ticket = ticket});
     if (!database.worker) {
       close_place(oid);
-      next_place_try_ = now + kPlaceRetry;
-      if (!lacks_place_)
-        pg::log_now("jobq launcher: no free background worker slot for database \"" +
-                    database.name + "\"; raise max_worker_processes and restart the server");
-      lacks_place_ = true;
+      lack_place(database, now);
       return;
     }
-    lacks_place_ = false;
+    lacks_ = 0;
     database.started_at = now;
     database.upkeep.note_start(now);
   }
 
+  // The place of a process that has just ended is free a moment later, so the first lack says
+  // nothing.
+  void lack_place(const Database& database, core::Microseconds now) {
+    next_place_try_ = now + (lacks_++ == 0 ? kFirstPlaceRetry : kPlaceRetry);
+    if (lacks_ == 1 || now < next_lack_news_) return;
+    next_lack_news_ = now + core::kHour;
+    pg::log_now("jobq launcher: no free background worker slot for database \"" + database.name +
+                "\"; raise max_worker_processes and restart the server");
+  }
+
   core::Microseconds until_next(core::Microseconds now) const {
-    core::Microseconds next = next_round_;
+    core::Microseconds next = std::max(is_look_due_ ? now : next_round(), next_look_try_);
     for (const auto& [oid, database] : databases_) {
       if (database.upkeep.state() == State::starting)
         next = std::min(next, database.started_at + kLongestStart);
@@ -173,10 +193,13 @@ class Launcher {
   }
 
   std::map<std::uint32_t, Database> databases_;
-  core::Microseconds next_round_ = 0;
+  core::Microseconds looked_at_ = kNever;
+  core::Microseconds next_look_try_ = 0;
   core::Microseconds next_place_try_ = 0;
-  bool lacks_place_ = false;
-  bool has_looked_ = false;
+  core::Microseconds next_lack_news_ = 0;
+  int lacks_ = 0; // in a row
+  bool is_look_due_ = true;
+  bool is_round_due_ = true;
   Troubles troubles_; // with the list of databases
 };
 
