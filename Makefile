@@ -11,7 +11,7 @@ PG_ROOMS = background bridge call clock command databases door ending error exte
     text transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure job key line notes queue \
     ready_line renew require_preload reschedule retry sweep token wait
-WORKER_ROOMS = health launcher manager roster troubles
+WORKER_ROOMS = caller chores health launcher manager roster step troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
 QUEUE_SQL_ROOMS = administer enqueue claim renew complete wait fail cancel retry reschedule sweep counts views

@@ -14,6 +14,9 @@ inline constexpr TimestampTz kLastInstant = END_TIMESTAMP - 1;
 
 core::ClockReading read_clocks();
 
+// For lengths of time: nobody sets it.
+inline core::Microseconds monotonic_now() { return read_clocks().monotonic; }
+
 inline TimestampTz server_start() { return PgStartTime; }
 
 } // namespace jobq::pg

@@ -131,7 +131,7 @@ void call(std::uint32_t database, std::int64_t queue_id) {
   change(database, [=](Entry& entry) {
     bool is_first = !entry.has_calls();
     add_call(entry, queue_id);
-    return is_first && pg::read_clocks().monotonic >= entry.quiet_until;
+    return is_first && pg::monotonic_now() >= entry.quiet_until;
   });
 }
 

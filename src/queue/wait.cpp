@@ -24,8 +24,6 @@ namespace {
 
 constexpr core::Microseconds kUsualTimeout = 30 * core::kSecond;
 
-core::Microseconds monotonic() { return pg::read_clocks().monotonic; }
-
 // What one look at the queues has shown.
 struct Look {
   std::vector<std::int64_t> queue_ids;
@@ -37,7 +35,7 @@ class Wait {
  public:
   Wait(Oid procedure, std::vector<std::string> queues, core::Microseconds timeout)
       : procedure_(procedure), queues_(std::move(queues)),
-        deadline_(core::later(monotonic(), std::min(timeout, pg::time_left_to_statement()),
+        deadline_(core::later(pg::monotonic_now(), std::min(timeout, pg::time_left_to_statement()),
                               core::kForever - 1)) {}
 
   // Which queue has something; nothing at the timeout.
@@ -82,7 +80,7 @@ class Wait {
   bool rest(bool is_crowded) {
     for (;;) {
       pg::commit_and_go_on();
-      core::Microseconds left = deadline_ - monotonic();
+      core::Microseconds left = deadline_ - pg::monotonic_now();
       if (left <= 0) return false;
       pg::sleep(std::min(left, pg::longest_slice()), "JobqWait");
       if (sleeper_.take_token()) return true;

@@ -212,7 +212,7 @@ void run() {
   for (;;)
     pg::in_round([&] {
       if (pg::is_asked_to_leave()) pg::leave_to_be_restarted();
-      pg::rest(launcher.work(pg::read_clocks().monotonic), "JobqLauncher");
+      pg::rest(launcher.work(pg::monotonic_now()), "JobqLauncher");
     });
 }
 

@@ -221,9 +221,9 @@ void hold(std::uint32_t database) {
   is_holder = true;
   int manager = call_out(database);
   if (manager == 0) return;
-  core::Microseconds began = pg::read_clocks().monotonic;
+  core::Microseconds began = pg::monotonic_now();
   while ((is_in_place(database, manager) || pg::is_connected(manager)) &&
-         pg::read_clocks().monotonic - began < kLongestHold)
+         pg::monotonic_now() - began < kLongestHold)
     pg::sleep(kHoldSlice, "JobqHold");
 }
 

@@ -18,7 +18,7 @@ core::Microseconds Troubles::wait_after(const pg::Error& error) {
 }
 
 bool Troubles::is_news(const pg::Error& error) {
-  core::Microseconds now = pg::read_clocks().monotonic;
+  core::Microseconds now = pg::monotonic_now();
   if (said_ == error.sqlstate() && now - said_at_ < core::kHour) return false;
   said_ = error.sqlstate();
   said_at_ = now;
