@@ -32,7 +32,7 @@ void prepare_server() {
   jobq::queue::request_doors();
   jobq::queue::watch_notes();
   jobq::worker::request_roster();
-  if (!jobq::pg::is_binary_upgrade()) jobq::worker::register_launcher();
+  jobq::worker::register_launcher();
 }
 
 void init() {

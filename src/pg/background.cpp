@@ -77,12 +77,6 @@ void set_fixed(const char* name, const char* value) {
   SetConfigOption(name, value, PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-void forbid_read_only() {
-  if (XactReadOnly)
-    ereport(ERROR, (errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
-                    errmsg("default_transaction_read_only is on")));
-}
-
 char* read_database_name() { return get_database_name(MyDatabaseId); }
 
 void report(BackendState state, const char* what) { pgstat_report_activity(state, what); }
@@ -162,7 +156,7 @@ void show_busy(const char* what) { guarded<report>(STATE_RUNNING, what); }
 
 void fix_setting(const char* name, const char* value) { guarded<set_fixed>(name, value); }
 
-void require_writable_transaction() { guarded<forbid_read_only>(); }
+bool is_read_only() { return DefaultXactReadOnly; }
 
 std::string my_database_name() { return guarded<read_database_name>(); }
 

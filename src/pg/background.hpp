@@ -93,8 +93,8 @@ void show_busy(const char* what);
 // server does not know is none.
 void fix_setting(const char* name, const char* value);
 
-// Raises 25006 if default_transaction_read_only is on, as hosts set it for a full disk.
-void require_writable_transaction();
+// Whether default_transaction_read_only is on, as hosts set it for a full disk.
+bool is_read_only();
 
 std::string my_database_name();
 

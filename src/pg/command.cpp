@@ -60,9 +60,11 @@ bool changes_databases(Node* command) {
   return IsA(command, CreatedbStmt) || IsA(command, DropdbStmt) || IsA(command, AlterDatabaseStmt);
 }
 
-// Nobody can stop a database's manager by a command that the server would refuse him.
+// Nobody can stop a database's manager by a command that the server would refuse him; in a
+// transaction block it refuses all but a new name.
 Oid database_to_hold(Node* command, ProcessUtilityContext context) {
-  if (context != PROCESS_UTILITY_TOPLEVEL || IsTransactionBlock()) return InvalidOid;
+  bool is_in_block = context != PROCESS_UTILITY_TOPLEVEL || IsTransactionBlock();
+  if (is_in_block && !IsA(command, RenameStmt)) return InvalidOid;
   const char* name = needed_database(command);
   if (name == nullptr) return InvalidOid;
   Oid database = get_database_oid(name, true);

@@ -151,9 +151,9 @@ Datum resume_queue(pg::Call& call) {
 
 Datum purge_queue(pg::Call& call) {
   std::int64_t queue_id = share_queue(call.text(kQueue)).queue_id;
+  note_all_taken(queue_id);
   std::int64_t delayed = purge_delayed.run_freely({pg::int8(queue_id)}).int8(0, 0);
   std::int64_t ready = purge_ready.run_freely({pg::int8(queue_id)}).int8(0, 0);
-  note_taken(queue_id, ready);
   return call.returns(delayed + ready);
 }
 
@@ -166,11 +166,11 @@ bool has_live_jobs(pg::Value queue_id) {
          !any_in_ready.run_freely({queue_id}).empty();
 }
 
-void empty_lines(std::int64_t queue_id) {
-  empty_lease.run_freely({pg::int8(queue_id)});
-  empty_delayed.run_freely({pg::int8(queue_id)});
-  note_taken(queue_id, empty_ready.run_freely({pg::int8(queue_id)}).int8(0, 0));
-  empty_finished.run_freely({pg::int8(queue_id)});
+void empty_lines(pg::Value queue_id) {
+  empty_lease.run_freely({queue_id});
+  empty_delayed.run_freely({queue_id});
+  empty_ready.run_freely({queue_id});
+  empty_finished.run_freely({queue_id});
 }
 
 Datum drop_queue(pg::Call& call) {
@@ -183,14 +183,16 @@ Datum drop_queue(pg::Call& call) {
          .hint = "An older snapshot may miss jobs: BEGIN ISOLATION LEVEL READ COMMITTED first."});
 
   Queue queue = have_queue(name);
-  if (!is_forced && has_live_jobs(pg::int8(queue.queue_id)))
+  pg::Value queue_id = pg::int8(queue.queue_id);
+  if (!is_forced && has_live_jobs(queue_id))
     pg::raise({.sqlstate = pg::SqlState::object_in_use,
                .message = "queue \"" + queue.name + "\" has live jobs",
                .hint =
                    "Let them end or purge the queue first; or pass force => true: then its jobs "
                    "go with it."});
-  empty_lines(queue.queue_id);
-  delete_queue.run({pg::int8(queue.queue_id)});
+  note_all_taken(queue.queue_id);
+  empty_lines(queue_id);
+  delete_queue.run({queue_id});
   note_queue(queue.queue_id);
   return call.returns_nothing();
 }

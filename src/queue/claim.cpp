@@ -73,6 +73,7 @@ class Claiming {
     for (bool is_row = line_.seek(); is_row; is_row = line_.next()) {
       if (line_.is_held() || !line_.is_whole()) continue;
       if (line_.row().erase(pg::IndexWalk::Waiting::pass) != pg::Erasure::done) continue;
+      note_taken(queue_.queue_id, 1);
       if (line_.verdict().fate != core::Fate::again) {
         bury();
       } else {
@@ -82,7 +83,6 @@ class Claiming {
       if (claimed == claim_.max_jobs || dead_.size() == kMostDead) break;
     }
     if (claimed > 0) line_.leases().insert(new_leases_);
-    note_taken(queue_.queue_id, claimed + static_cast<std::int64_t>(dead_.size()));
     if (claimed > 0) note_instant(Chore::rescue, lease_.expires_at);
     finish(dead_, lease_.claimed_at);
     return {.count = claimed, .is_all = claimed < claim_.max_jobs && dead_.size() < kMostDead};

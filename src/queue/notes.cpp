@@ -14,6 +14,7 @@ struct QueueNote {
   std::int64_t queue_id = 0;
   std::int64_t put = 0;
   std::int64_t taken = 0;
+  bool is_all_taken = false;
   bool is_changed = false;
 };
 
@@ -42,7 +43,10 @@ void tell_of_commit(const QueueNote& note) {
 }
 
 void tell_of_abort(const QueueNote& note) {
-  if (note.taken > 0) knock(note.queue_id, note.taken);
+  if (note.is_all_taken)
+    knock_for_all(note.queue_id);
+  else if (note.taken > 0)
+    knock(note.queue_id, note.taken);
 }
 
 void forget() {
@@ -84,9 +88,9 @@ void watch_notes() {
 
 void note_ready(std::int64_t queue_id, std::int64_t jobs) { note_on(queue_id).put += jobs; }
 
-void note_taken(std::int64_t queue_id, std::int64_t jobs) {
-  if (jobs > 0) note_on(queue_id).taken += jobs;
-}
+void note_taken(std::int64_t queue_id, std::int64_t jobs) { note_on(queue_id).taken += jobs; }
+
+void note_all_taken(std::int64_t queue_id) { note_on(queue_id).is_all_taken = true; }
 
 void note_queue(std::int64_t queue_id) { note_on(queue_id).is_changed = true; }
 

@@ -16,6 +16,8 @@ void watch_notes();
 // the abort).
 void note_ready(std::int64_t queue_id, std::int64_t jobs);
 void note_taken(std::int64_t queue_id, std::int64_t jobs);
+// Before a statement that takes all it finds: it may fail when it has taken some.
+void note_all_taken(std::int64_t queue_id);
 
 // The queue was resumed, dropped or made: all who wait for it are to look again.
 void note_queue(std::int64_t queue_id);

@@ -11,6 +11,7 @@
 #include "pg/command.hpp"
 #include "pg/databases.hpp"
 #include "pg/ending.hpp"
+#include "pg/extension.hpp"
 #include "pg/log.hpp"
 #include "pg/session.hpp"
 #include "pg/turn.hpp"
@@ -250,7 +251,7 @@ void register_launcher() {
   pg::watch_endings(kEndings);
   pg::on_extension_change([] { has_extension_change = true; });
   pg::on_database_command(kDatabaseWatch);
-  pg::register_worker(kLauncher);
+  if (!pg::is_binary_upgrade()) pg::register_worker(kLauncher);
 }
 
 JOBQ_WORKER(jobq_launcher_main, run)

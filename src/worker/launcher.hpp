@@ -4,7 +4,8 @@
 
 namespace jobq::worker {
 
-// To be called once, by _PG_init while the server preloads its libraries.
+// To be called once, by _PG_init while the server preloads its libraries. During pg_upgrade there
+// is no launcher.
 void register_launcher();
 
 } // namespace jobq::worker

@@ -36,7 +36,7 @@ class Manager {
     if (!has_settings_) fix_settings();
     has_settings_ = true;
     if (!fitness_ || queue::take_change()) look_at_extension();
-    if (fitness_ != pg::Fitness::fits) return kSecondLook;
+    if (fitness_ != pg::Fitness::fits || is_to_pause()) return kSecondLook;
     pg::look_at_clocks();
     reread();
     for (ChoreKeeper& chore : chores_)
@@ -79,6 +79,14 @@ class Manager {
     pg::leave_quietly();
   }
 
+  bool is_to_pause() {
+    bool was_pausing = std::exchange(is_pausing_, pg::is_read_only());
+    if (is_pausing_ && !was_pausing)
+      pg::log_now("jobq manager: default_transaction_read_only is on; nothing is done until it is "
+                  "off");
+    return is_pausing_;
+  }
+
   void reread() {
     core::Microseconds now = pg::monotonic_now();
     if (now < reread_at_) return;
@@ -98,6 +106,7 @@ class Manager {
       ChoreKeeper(Chore::promote), ChoreKeeper(Chore::rescue), ChoreKeeper(Chore::prune)};
   Caller caller_;
   bool has_settings_ = false;
+  bool is_pausing_ = false;
   std::optional<pg::Fitness> fitness_; // nothing: not known
   std::optional<pg::Fitness> announced_;
   core::Microseconds reread_at_ = 0;

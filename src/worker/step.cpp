@@ -24,6 +24,8 @@ void fix_settings() {
       {"default_transaction_deferrable", "off"},
       {"synchronous_commit", "local"},
       {"lock_timeout", "100ms"},
+      {"work_mem", "4MB"},
+      {"temp_file_limit", "-1"},
       {"statement_timeout", "0"},
       {"idle_in_transaction_session_timeout", "0"},
       {"idle_session_timeout", "0"},

@@ -26,7 +26,6 @@ std::optional<pg::Error> step(const char* what, Body body) {
       return;
     }
     const pg::OwnerRights rights(extension.owner);
-    pg::require_writable_transaction();
     body();
   });
 }
