@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 
+#include "core/hunger.hpp"
 #include "core/waiters.hpp"
 #include "pg/session.hpp"
 #include "pg/shared_memory.hpp"
@@ -21,8 +22,10 @@ constexpr std::size_t kDoorCount = 1024;
 struct Door {
   std::atomic<std::uint64_t> knocks;
   std::atomic<std::uint32_t> sleepers; // written under the lock
-  std::atomic<bool> is_hungry;         // written under the lock
-  core::QueueName hungry;              // which queue is; held by the lock
+  std::atomic<bool> is_hungry;         // whether any queue is; written under the lock
+  core::Hunger hunger;                 // held by the lock
+
+  void tell() { is_hungry = hunger.is_any(); }
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -69,9 +72,10 @@ void grant(core::QueueName queue, std::int64_t most) {
               [](std::int32_t process) { pg::wake_process(process); });
 }
 
-void feed(Door& door) {
-  door.is_hungry = false;
-  call(door.hungry.database, door.hungry.queue_id);
+void feed(Door& door, core::QueueName queue) {
+  if (!door.hunger.take(queue)) return;
+  door.tell();
+  call(queue.database, queue.queue_id);
 }
 
 core::Waiter& my_place() { return waiters()[static_cast<std::size_t>(pg::my_process())]; }
@@ -114,7 +118,7 @@ void knock(std::int64_t queue_id, std::int64_t jobs) {
   if (door.sleepers == 0 && !door.is_hungry) return;
   const pg::Locked locked(shared->lock);
   grant(queue, jobs);
-  if (door.is_hungry && door.hungry == queue) feed(door);
+  feed(door, queue);
 }
 
 void knock_for_all(std::int64_t queue_id) {
@@ -125,7 +129,8 @@ void knock_everywhere() {
   const pg::Locked locked(shared->lock);
   for (Door& door : shared->doors) {
     door.knocks += 1;
-    if (door.is_hungry && door.hungry.database == pg::my_database()) door.is_hungry = false;
+    door.hunger.forget(pg::my_database());
+    door.tell();
   }
   core::grant_all(shared->line, waiters(), pg::my_database(),
                   [](std::int32_t process) { pg::wake_process(process); });
@@ -137,16 +142,14 @@ Appetite::Appetite(std::int64_t queue_id)
   pg::full_barrier();
 }
 
-// What came since the claim's first look it may not have seen: that is called at once. Of two
-// hungry queues at one door the first is called for nothing.
+// What came since the claim's first look it may not have seen: that is called at once.
 void Appetite::stay_hungry() const {
   core::QueueName queue = here(queue_id_);
   Door& door = door_of(queue);
   const pg::Locked locked(shared->lock);
-  if (door.is_hungry && door.hungry != queue) feed(door);
-  door.hungry = queue;
-  door.is_hungry = true;
-  if (door.knocks != knocks_) feed(door);
+  door.hunger.add(queue);
+  door.tell();
+  if (door.knocks != knocks_) feed(door, queue);
 }
 
 Sleeper::Sleeper() { pg::at_exit(leave_line); }
