@@ -150,7 +150,7 @@ void leave_with(const Error& error) {
   leave_to_be_restarted();
 }
 
-void show_idle() { guarded<report>(STATE_IDLE, static_cast<const char*>(nullptr)); }
+void show_idle() { guarded<report>(STATE_IDLE, ""); }
 
 void show_busy(const char* what) { guarded<report>(STATE_RUNNING, what); }
 

@@ -43,6 +43,7 @@ void Turn::commit() {
 void Turn::roll_back() {
   certainly<AbortCurrentTransaction>();
   MemoryContextSwitchTo(memory_);
+  certainly<report>();
   show_idle();
 }
 
