@@ -1,5 +1,5 @@
 # The server under test, made by dev/server for this run alone (or kept by the caller), and what is read from it from
-# outside: WAL positions, and the CPU time of all its processes, ended ones too.
+# outside: WAL positions, the CPU time of all its processes, ended ones too, and how often one of them woke.
 
 import contextlib
 import os
@@ -14,17 +14,39 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 DEV_SERVER = HERE.parent / "dev" / "server"
 TICK = os.sysconf("SC_CLK_TCK")
+LONGEST = 600      # seconds after which a command has hung
 
 
 class Failed(Exception):
     """Something that the measurement needs went wrong."""
 
 
-def run(command, **options):
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-    if done.returncode != 0:
-        raise Failed(f"{' '.join(map(str, command[:4]))}: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
+def run(command, text=None, timeout=LONGEST, **options):
+    """What a command prints that reads this text. With its own children it is a group of processes: Ctrl-C is our affair."""
+    called = " ".join(map(str, command[:4]))
+    process = subprocess.Popen(command, text=True, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, **options)
+    try:
+        printed, complaint = process.communicate(text, timeout)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{called}: has not ended after {timeout:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            kill_group(process)
+    if process.returncode != 0:
+        raise Failed(f"{called}: {complaint.strip() or printed.strip()}")
+    return printed
+
+
+def kill_group(process):
+    """Kills a command and what it has started, and waits until they are gone: they must not write into a folder that is
+    about to be removed."""
+    deadline = time.monotonic() + 5
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.poll()
+            time.sleep(0.02)
 
 
 @contextlib.contextmanager
@@ -51,6 +73,17 @@ def process_stat(pid):
     return int(fields[1]), (user + system) / TICK, (child_user + child_system) / TICK
 
 
+def process_usage(pid):
+    """(nanoseconds on a CPU, times it went to sleep of its own accord), both since the process began."""
+    proc = pathlib.Path(f"/proc/{pid}")
+    try:
+        cpu, status = (proc / "schedstat").read_text(), (proc / "status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        raise Failed(f"process {pid} of the server has ended") from None
+    sleeps = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
+    return int(cpu.split()[0]), int(sleeps[1])
+
+
 def process_title(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
@@ -69,18 +102,37 @@ class Server:
         self.data = pathlib.Path(self.psql("SHOW data_directory").strip())
         self.postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
 
-    def psql(self, text):
+    def psql(self, text, database="postgres"):
         """What these statements print: unaligned, without headers."""
-        command = [self.bindir / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-f", "-"]
-        return run(command, input=text, env=self.environment)
+        command = [self.bindir / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", database, "-f", "-"]
+        return run(command, text, env=self.environment)
 
-    def pgbench(self, script, variables, clients, transactions):
-        """Transactions a second, when each client runs the script so many times."""
+    def pgbench(self, script, variables, clients, *extent, **options):
+        """Transactions a second, when each client runs the script as often as pgbench's options in extent say."""
         defines = [word for name, value in variables.items() for word in ("-D", f"{name}={value}")]
-        command = [self.bindir / "pgbench", "-n", "-M", "prepared", "-c", str(clients), "-t", str(transactions),
+        command = [self.bindir / "pgbench", "-n", "-M", "prepared", "-c", str(clients), *map(str, extent),
                    *defines, "-f", "/dev/stdin"]
-        report = run(command, input=script, env=self.environment)
+        report = run(command, script, env=self.environment, **options)
         return float(re.search(r"^tps = ([0-9.]+)", report, re.MULTILINE)[1])
+
+    def await_answer(self, question, answer, seconds=30):
+        """Asks until psql prints this answer."""
+        deadline = time.monotonic() + seconds
+        while (found := self.psql(question).strip()) != answer:
+            if time.monotonic() > deadline:
+                raise Failed(f"{question}: still {found} after {seconds} s, waited for {answer}")
+            time.sleep(0.05)
+
+    def end_sessions(self):
+        """Ends what clients of this run have left behind, such as a sleep whose client was killed."""
+        left = "FROM pg_stat_activity WHERE application_name = 'bench' AND pid <> pg_backend_pid()"
+        self.psql(f"SELECT pg_terminate_backend(pid) {left}")
+        self.await_answer(f"SELECT count(*) {left}", "0")
+
+    def background_workers(self, kind):
+        """{pid: database} of the processes of this backend_type; a process without a database has ''."""
+        rows = self.psql(f"SELECT pid, datname FROM pg_stat_activity WHERE backend_type = '{kind}' ORDER BY datname")
+        return {int(pid): database for pid, database in (row.split("|") for row in rows.splitlines())}
 
     def children(self):
         """The processes below the postmaster: {pid: CPU seconds}."""

@@ -17,9 +17,9 @@ namespace {
 
 constexpr const char* kChannel = "jobq";
 
-// Between two rounds of calls, but for a few after a silence.
+// Between two rounds of calls.
 constexpr core::Microseconds kInterval = core::kSecond / 20;
-constexpr int kBurst = 4;
+constexpr int kBurst = 1;
 
 // 0 stands for the queue `default`, called before it had a number.
 constinit pg::Statement

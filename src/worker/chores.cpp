@@ -17,7 +17,7 @@ constexpr std::int64_t kPage = 1000;
 constexpr std::size_t kMostPassed = 10'000;
 
 // Between two steps of a chore whose rows keep coming, so that they are done together.
-constexpr core::Microseconds kGathering = core::kSecond / 100;
+constexpr core::Microseconds kGathering = core::kSecond / 200;
 
 core::Microseconds sweep_interval() { return std::int64_t{settings::sweep_interval} * 1000; }
 
