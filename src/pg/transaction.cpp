@@ -45,9 +45,9 @@ void at_transaction_event(XactEvent event, void*) {
   }
 }
 
-void lower_durability() {
-  set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL,
-                    true, ERROR, false);
+// With a source that overrides what this process has fixed for itself.
+void set_locally(const char* name, const char* value) {
+  set_config_option(name, value, PGC_USERSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, ERROR, false);
 }
 
 void begin_subtransaction() { BeginInternalSubTransaction(nullptr); }
@@ -70,7 +70,9 @@ bool is_transaction_block() {
 
 bool has_one_snapshot() { return IsolationUsesXactSnapshot(); }
 
-void make_commit_lazy() { guarded<lower_durability>(); }
+void make_commit_lazy() { set_for_transaction("synchronous_commit", "off"); }
+
+void set_for_transaction(const char* name, const char* value) { guarded<set_locally>(name, value); }
 
 void make_commit_durable() { ForceSyncCommit(); }
 

@@ -49,6 +49,26 @@ std::optional<Error> in_subtransaction(Body body) {
   }
 }
 
+// Runs body in a subtransaction that is rolled back in any case: for a look with settings of its
+// own. Returns the error that it ended with, unless that is the session's cancellation or end.
+template <typename Body>
+std::optional<Error> in_vain(Body body) {
+  Subtransaction subtransaction;
+  try {
+    body();
+    subtransaction.roll_back();
+    return std::nullopt;
+  } catch (const Error& error) {
+    Error copy = error;
+    subtransaction.roll_back();
+    if (copy.sqlstate() == ERRCODE_QUERY_CANCELED) throw copy;
+    return copy;
+  }
+}
+
+// A setting until the end of the (sub)transaction.
+void set_for_transaction(const char* name, const char* value);
+
 // Whether an error speaks of the rows at hand: anything but cancellation, conflicts between
 // transactions, missing resources, and a transaction or server that takes no writes.
 bool is_about_rows(const Error& error);

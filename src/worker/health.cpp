@@ -12,6 +12,7 @@
 #include "pg/result_set.hpp"
 #include "pg/session.hpp"
 #include "pg/statement.hpp"
+#include "pg/transaction.hpp"
 #include "queue/agenda.hpp"
 #include "settings.hpp"
 #include "worker/roster.hpp"
@@ -109,22 +110,38 @@ void report_manager(Report& report) {
              "the manager was last at work " + seconds(silent) + " ago");
 }
 
-void report_due_jobs(Report& report) {
+struct Finding {
+  bool is_ok;
+  std::string message;
+};
+
+Finding look_at_due_jobs() {
   pg::Rows rows = first_due.run_freely({pg::instant(pg::now())});
   std::optional<TimestampTz> run_at = rows.int8_or_null(0, 0);
-  if (!run_at) return report.add("due jobs", true, "no job is due and still delayed");
-  report.add("due jobs", age(*run_at) < kLate,
-             "a job is due for " + seconds(age(*run_at)) + " and still delayed");
+  if (!run_at) return {.is_ok = true, .message = "no job is due and still delayed"};
+  return {.is_ok = age(*run_at) < kLate,
+          .message = "a job is due for " + seconds(age(*run_at)) + " and still delayed"};
 }
 
-void report_leases(Report& report) {
+Finding look_at_leases() {
   pg::Rows rows = expired_leases.run_freely({pg::instant(pg::now())});
   std::optional<TimestampTz> expires_at = rows.int8_or_null(0, 1);
-  if (!expires_at) return report.add("expired leases", true, "no lease has expired");
+  if (!expires_at) return {.is_ok = true, .message = "no lease has expired"};
   core::Microseconds grace = std::int64_t{settings::sweep_grace} * 1000;
-  report.add("expired leases", age(*expires_at) < grace + sweep_interval() + kLate,
-             std::to_string(rows.int8(0, 0)) + " leases have expired, the first " +
-                 seconds(age(*expires_at)) + " ago, and are not swept yet");
+  return {.is_ok = age(*expires_at) < grace + sweep_interval() + kLate,
+          .message = std::to_string(rows.int8(0, 0)) + " leases have expired, the first " +
+                     seconds(age(*expires_at)) + " ago, and are not swept yet"};
+}
+
+// A locked table is a finding, not a reason to hang: whoever asks is in a hurry.
+void report_table(Report& report, std::string_view check, Finding (*look)()) {
+  Finding finding{};
+  std::optional<pg::Error> error = pg::in_vain([&] {
+    pg::set_for_transaction("lock_timeout", "1s");
+    finding = look();
+  });
+  if (error) finding = {.is_ok = false, .message = std::string("cannot look: ") + error->message()};
+  report.add(check, finding.is_ok, finding.message);
 }
 
 void report_snapshots(Report& report) {
@@ -170,8 +187,8 @@ Datum health(pg::Call& call) {
              "the extension has version " + version + ", the library " JOBQ_VERSION);
   report_manager(report);
   if (is_fit) {
-    report_due_jobs(report);
-    report_leases(report);
+    report_table(report, "due jobs", look_at_due_jobs);
+    report_table(report, "expired leases", look_at_leases);
   }
   report_snapshots(report);
   report_prepared(report);
