@@ -45,9 +45,8 @@ void at_transaction_event(XactEvent event, void*) {
   }
 }
 
-// With a source that overrides what this process has fixed for itself.
 void set_locally(const char* name, const char* value) {
-  set_config_option(name, value, PGC_USERSET, PGC_S_OVERRIDE, GUC_ACTION_LOCAL, true, ERROR, false);
+  set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, ERROR, false);
 }
 
 void begin_subtransaction() { BeginInternalSubTransaction(nullptr); }
