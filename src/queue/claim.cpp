@@ -168,6 +168,7 @@ Datum claim(pg::Call& call) {
   Claim claim = read_claim(call, 1);
   pg::ResultSet set(call);
   claim_from_queue(set, queue, claim);
+  break_promise();
   return set.done();
 }
 
@@ -180,6 +181,7 @@ Datum claim_from(pg::Call& call) {
     claim.max_jobs -= claim_from_queue(set, queue, claim);
     if (claim.max_jobs == 0) break;
   }
+  break_promise();
   return set.done();
 }
 

@@ -7,6 +7,7 @@
 #include "pg/result_set.hpp"
 #include "queue/bounds.hpp"
 #include "queue/claim.hpp"
+#include "queue/doors.hpp"
 #include "queue/line.hpp"
 #include "queue/token.hpp"
 
@@ -85,6 +86,7 @@ Datum complete_and_claim(pg::Call& call) {
   complete_all(batch, read_results(call, {6, "results"}, batch.size()));
   pg::ResultSet set(call);
   claim_from_queue(set, queue, claim);
+  break_promise();
   return set.done();
 }
 

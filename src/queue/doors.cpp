@@ -100,11 +100,6 @@ void leave_line() {
 
 std::optional<std::int64_t> promised;
 
-void break_promise() {
-  if (promised) knock(*promised, 1);
-  promised.reset();
-}
-
 } // namespace
 
 void request_doors() { pg::request_segment(kSegment); }
@@ -166,11 +161,21 @@ void Sleeper::join(std::span<const std::int64_t> queue_ids) {
 bool Sleeper::take_token() {
   const pg::Locked locked(shared->lock);
   if (!core::take_token(waiters(), pg::my_process())) return false;
+  if (in_hand) grant(*in_hand, 1);
   in_hand = my_place().token;
   return true;
 }
 
 void Sleeper::use_token() { in_hand.reset(); }
+
+void Sleeper::use_token_for(std::int64_t queue_id) {
+  if (in_hand == here(queue_id)) in_hand.reset();
+}
+
+void break_promise() {
+  if (promised) knock(*promised, 1);
+  promised.reset();
+}
 
 void promise_claim(std::int64_t queue_id) {
   pg::at_exit(break_promise);

@@ -51,11 +51,15 @@ class Sleeper {
   // stays in hand until the look has shown what there is.
   bool take_token();
   void use_token();
+  // The look has shown this queue: a token for another one is passed on when the line is left.
+  void use_token_for(std::int64_t queue_id);
 };
 
 // A session that was told that there is something to claim owes a claim: if it ends without one,
 // another sleeper is woken.
 void promise_claim(std::int64_t queue_id);
 void keep_promise(std::int64_t queue_id);
+// A claim is over that did not come to the promised queue: another sleeper is woken for it.
+void break_promise();
 
 } // namespace jobq::queue

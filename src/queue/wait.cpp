@@ -44,9 +44,12 @@ class Wait {
       pg::commit_and_go_on();
       sleeper_.take_token();
       Look look = look_at_queues();
-      if (look.ready) promise_claim(look.queue_ids[*look.ready]);
+      if (look.ready) {
+        promise_claim(look.queue_ids[*look.ready]);
+        sleeper_.use_token_for(look.queue_ids[*look.ready]);
+        return look.ready;
+      }
       sleeper_.use_token();
-      if (look.ready) return look.ready;
       if (look.queue_ids != joined_) {
         sleeper_.join(look.queue_ids);
         joined_ = look.queue_ids;
