@@ -30,6 +30,7 @@ struct Entry {
   std::uint32_t call_count = 0;
   std::array<std::int64_t, kMostCalls> calls = {};
   std::array<core::Mark, kChoreCount> marks = {};
+  core::Microseconds copied_at = 0;
   core::Microseconds since = 0;
   core::Microseconds swept_at = 0;
 
@@ -127,6 +128,14 @@ void unread_marks() {
   });
 }
 
+void note_copy(core::Microseconds now) {
+  change(pg::my_database(), [now](Entry& entry) {
+    entry.marks.fill({});
+    entry.copied_at = now;
+    return true;
+  });
+}
+
 void call(std::uint32_t database, std::int64_t queue_id) {
   change(database, [=](Entry& entry) {
     bool is_first = !entry.has_calls();
@@ -155,6 +164,8 @@ void take_over(core::Microseconds now) {
 }
 
 core::Microseconds mark_of(Chore chore) { return my_mark(chore).instant; }
+
+core::Microseconds last_copy() { return mine->copied_at; }
 
 void begin_reading(Chore chore) {
   const pg::Locked locked(shared->lock);

@@ -23,6 +23,8 @@ inline constexpr int kChoreCount = 3;
 // A row with this instant can be seen in the chore's line.
 void lower_mark(Chore chore, core::Microseconds instant);
 void unread_marks();
+// COPY has put rows into the tables: a restore may be under way.
+void note_copy(core::Microseconds now);
 
 // Those who LISTEN are to be told of the queue, or of all queues.
 void call(std::uint32_t database, std::int64_t queue_id);
@@ -38,6 +40,7 @@ bool tell_of_change();
 void take_over(core::Microseconds now);
 
 core::Microseconds mark_of(Chore chore);
+core::Microseconds last_copy(); // 0: none since this process is the manager
 void begin_reading(Chore chore);
 void end_reading(Chore chore, core::Microseconds left);
 

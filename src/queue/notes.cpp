@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "pg/clock.hpp"
 #include "pg/command.hpp"
 #include "pg/ending.hpp"
 #include "queue/doors.hpp"
@@ -61,7 +62,7 @@ void at_commit() {
     if (instant != core::kForever) lower_mark(static_cast<Chore>(chore), instant);
   }
   if (has_copied) {
-    unread_marks();
+    note_copy(pg::now());
     knock_everywhere();
   }
   forget();

@@ -23,14 +23,23 @@ core::Microseconds sweep_interval() { return std::int64_t{settings::sweep_interv
 
 } // namespace
 
+// While a restore is under way a job's key or failures may not be there yet, and leases in it had
+// no time to be renewed.
+core::Microseconds ChoreKeeper::due_at() const {
+  core::Microseconds mark = queue::mark_of(chore_);
+  core::Microseconds copied_at = queue::last_copy();
+  if (chore_ == queue::Chore::promote || copied_at == 0) return mark;
+  return std::max(mark, copied_at + std::int64_t{settings::sweep_grace} * 1000);
+}
+
 bool ChoreKeeper::is_due(core::Microseconds now) const {
-  return now >= not_before_ && queue::mark_of(chore_) <= pg::now();
+  return now >= not_before_ && due_at() <= pg::now();
 }
 
 core::Microseconds ChoreKeeper::wait_at(core::Microseconds now) const {
-  core::Microseconds mark = queue::mark_of(chore_);
-  if (mark == core::kForever) return core::kForever;
-  return std::max({mark - pg::now(), not_before_ - now, core::Microseconds{0}});
+  core::Microseconds due = due_at();
+  if (due == core::kForever) return core::kForever;
+  return std::max({due - pg::now(), not_before_ - now, core::Microseconds{0}});
 }
 
 void ChoreKeeper::work() {

@@ -31,6 +31,7 @@ class ChoreKeeper {
   void look_again();
 
  private:
+  core::Microseconds due_at() const; // by the wall clock
   void fail(const pg::Error& error);
   void succeed(const queue::Page& page);
   void complain_of(const queue::BadJob& bad);
