@@ -70,6 +70,7 @@ void at_commit() {
 
 void at_abort() {
   queues().tell_all(tell_of_abort);
+  break_promise(); // whoever was to be told may not have been
   forget();
 }
 
