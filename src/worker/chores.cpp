@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::int64_t kPage = 1000;
 constexpr std::size_t kMostPassed = 10'000;
+constexpr int kMostLines = 5;
 
 // Between two steps of a chore whose rows keep coming, so that they are done together.
 constexpr core::Microseconds kGathering = core::kSecond / 200;
@@ -75,7 +76,7 @@ void ChoreKeeper::fail(const pg::Error& error) {
 // looked at again after a while.
 void ChoreKeeper::succeed(const queue::Page& page) {
   troubles_.end();
-  for (const queue::BadJob& bad : page.bad) complain_of(bad);
+  complain_of(page.bad);
   if (passed_.size() > kMostPassed) passed_.clear();
   bool is_in_vain = page.found == 0 && queue::mark_of(chore_) <= pg::now();
   if (!page.is_last)
@@ -84,11 +85,17 @@ void ChoreKeeper::succeed(const queue::Page& page) {
     not_before_ = pg::monotonic_now() + (is_in_vain ? sweep_interval() : kGathering);
 }
 
-// Once for each job.
-void ChoreKeeper::complain_of(const queue::BadJob& bad) {
-  if (!complained_.insert(bad.job_id).second) return;
-  pg::log_now("jobq manager: cannot " + std::string(queue::verb_of(chore_)) + " job " +
-              std::to_string(bad.job_id) + ": " + bad.error + "; it stays where it is");
+// Once for each job; but what is wrong with a whole page is not said a thousand times.
+void ChoreKeeper::complain_of(const std::vector<queue::BadJob>& bad) {
+  const std::string start = "jobq manager: cannot " + std::string(queue::verb_of(chore_));
+  int news = 0;
+  for (const queue::BadJob& job : bad) {
+    if (!complained_.insert(job.job_id).second || ++news > kMostLines) continue;
+    pg::log_now(start + " job " + std::to_string(job.job_id) + ": " + job.error +
+                "; it stays where it is");
+  }
+  if (news > kMostLines)
+    pg::log_now(start + " " + std::to_string(news - kMostLines) + " other jobs either");
 }
 
 } // namespace jobq::worker

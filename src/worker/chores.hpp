@@ -34,7 +34,7 @@ class ChoreKeeper {
   core::Microseconds due_at() const; // by the wall clock
   void fail(const pg::Error& error);
   void succeed(const queue::Page& page);
-  void complain_of(const queue::BadJob& bad);
+  void complain_of(const std::vector<queue::BadJob>& bad);
 
   queue::Chore chore_;
   core::Microseconds not_before_ = 0;
