@@ -115,6 +115,7 @@ INSERT INTO public.jobq_search_path_calls (call) VALUES
     ('SELECT jobq.retry_dead(''search_path made'')'),
     ('SELECT jobq.retry_dead(''search_path made'', 1)'),
     ('SELECT jobq.sweep(10)'),
+    ('SELECT jobq.health()'),
     ('SELECT jobq.queue_counts()'),
     ('SELECT jobq.queue_counts(''search_path made'')'),
     ('SELECT jobq.queue_counts(''search_path made'', true)'),

@@ -69,7 +69,7 @@ class Manager {
     else
       pg::log_now("jobq manager: the extension in database \"" + database +
                   "\" does not have the library's version " JOBQ_VERSION
-                  "; nothing is done until ALTER EXTENSION jobq UPDATE");
+                  "; nothing is done until one of them is updated");
   }
 
   void leave_if_nobody_made_it() {

@@ -104,6 +104,10 @@ const calls = {
   retry: [async () => ({ job_id: await dead(await madeQueue()), run_at: later() }), value(true)],
   retry_dead: [async () => { const queue = await madeQueue(); await dead(queue); return { queue, max_jobs: 10 }; }, value('1')],
   reschedule: [async () => ({ job_id: await job(), run_at: later(), priority: 9 }), value(true)],
+  wait: [async () => ({ queue: await withJob(), timeout: '30 s', ready: null }), (found) => assert.deepStrictEqual(found, [{ ready: true }])],
+  wait_any: [async () => ({ queues: [await madeQueue(), await withJob()], timeout: '1 h', queue: null }),
+    (found, given) => assert.deepStrictEqual(found, [{ queue: given.queues[1] }])],
+  health: [() => ({}), ([{ check_name, ok }]) => assert.deepStrictEqual([check_name, ok], ['preloaded', true])],
   sweep: [() => ({ max_jobs: 100 }), (found) => assert.deepStrictEqual(Object.keys(found[0]), ['promoted', 'retried', 'died'])],
 };
 
@@ -182,6 +186,21 @@ async function nothingInHand() {
   assert.strictEqual(await one('SELECT jobq.fail($1, $2, $3)', 1, 2, 'late'), null);
 }
 
+async function nothingToWaitFor() {
+  const queue = await madeQueue();
+  assert.deepStrictEqual(await rows('CALL jobq.wait($1, $2)', queue, '20 ms'), [{ ready: false }]);
+  assert.deepStrictEqual(await rows('CALL jobq.wait_any($1, $2)', [queue], '20 ms'), [{ queue: null }]);
+}
+
+async function waitingNeedsAutocommit() {
+  for (const text of ['CALL jobq.wait($1, $2)', 'CALL jobq.wait_any(ARRAY[$1], $2)']) {
+    await rows('BEGIN');
+    await assert.rejects(rows(text, Q, '0'), { code: '25001', hint: /autocommit/ });
+    await rows('ROLLBACK');
+  }
+  assert.strictEqual((await rows('CALL jobq.wait($1, $2)', Q, '0')).length, 1);
+}
+
 async function preparedStatementsWork() {
   const queue = await madeQueue();
   for (let n = 0; n < 12; n++) {
@@ -211,7 +230,8 @@ async function main() {
   ];
   for (const name of Object.keys(calls).sort())
     for (const notation of ['positional', 'by name']) tests.push([`${name}, ${notation}`, () => call(name, functions[name].kind, notation)]);
-  for (const test of [jsonComesBack, intervalsAreUnderstood, instantsAreUnderstood, largeNumbersAreKept, nullMeansTheDefault, nothingInHand, preparedStatementsWork])
+  for (const test of [jsonComesBack, intervalsAreUnderstood, instantsAreUnderstood, largeNumbersAreKept, nullMeansTheDefault, nothingInHand, nothingToWaitFor,
+    waitingNeedsAutocommit, preparedStatementsWork])
     tests.push([test.name.replace(/[A-Z]/g, (letter) => ' ' + letter.toLowerCase()), test]);
 
   console.log(`1..${tests.length}`);

@@ -123,6 +123,9 @@ CALLS = {
     'retry': (lambda: dict(job_id=dead(), run_at=later()), value(True)),
     'retry_dead': (lambda: dict(queue=(lambda queue: dead(queue) and queue)(made_queue()), max_jobs=10), value(1)),
     'reschedule': (lambda: dict(job_id=job(), run_at=later(), priority=9), value(True)),
+    'wait': (lambda: dict(queue=with_job(), timeout=timedelta(seconds=30), ready=None), lambda rows, given: rows == [{'ready': True}]),
+    'wait_any': (lambda: dict(queues=[made_queue(), with_job()], timeout='1 h', queue=None), lambda rows, given: rows == [{'queue': given['queues'][1]}]),
+    'health': (lambda: {}, lambda rows, given: rows[0] == {'check_name': 'preloaded', 'ok': True, 'message': rows[0]['message']}),
     'sweep': (lambda: dict(max_jobs=100), lambda rows, given: list(rows[0]) == ['promoted', 'retried', 'died']),
 }
 
@@ -249,6 +252,31 @@ def a_handler_in_a_prepared_statement_is_no_transaction_block():
     db.execute('RESET jobq.claim_in_transaction')
 
 
+def nothing_to_wait_for():
+    queue = made_queue()
+    assert rows_of(db.execute('CALL jobq.wait(%s, %s)', (queue, timedelta(milliseconds=20)))) == [{'ready': False}]
+    assert rows_of(db.execute('CALL jobq.wait_any(%s, %s)', ([queue], '20 ms'))) == [{'queue': None}]
+    db.execute('CALL jobq.wait(timeout => %s)', ('0',), prepare=True)
+
+
+def waiting_needs_autocommit():
+    """psycopg's default, a transaction around whatever is executed, is refused with what to do; then everything goes on."""
+    with psycopg.connect() as other:
+        for statement in ('CALL jobq.wait(%s, %s)', 'CALL jobq.wait_any(ARRAY[%s], %s)'):
+            try:
+                other.execute(statement, (Q, '0'))
+            except psycopg.errors.ActiveSqlTransaction as error:
+                assert 'autocommit' in error.diag.message_hint, error.diag.message_hint
+            else:
+                raise AssertionError('a wait in a transaction was taken')
+            other.rollback()
+        other.autocommit = True
+        assert rows_of(other.execute('CALL jobq.wait(%s, %s)', (Q, '0'))) in ([{'ready': False}], [{'ready': True}])
+        with other.pipeline():
+            cursors = [other.execute('SELECT jobq.enqueue(%s, queue => %s)', ('t', Q)), other.execute('SELECT 1')]
+        assert cursors[1].fetchone() == (1,)
+
+
 def prepared_statements_work():
     queue = made_queue()
     for n in range(12):
@@ -272,6 +300,7 @@ def main():
             tests.append((f'{name}, {notation}', lambda n=name, k=notation: call(n, functions[n][0], k)))
     tests += [(test.__name__.replace('_', ' '), test) for test in (
         json_comes_back, intervals_are_understood, instants_are_understood, large_numbers_are_kept, null_means_the_default, nothing_in_hand,
+        nothing_to_wait_for, waiting_needs_autocommit,
         a_pipeline_works, prepared_statements_work, a_handler_in_a_prepared_statement_is_no_transaction_block)]
     failed = 0
     print(f'1..{len(tests)}')

@@ -1,6 +1,7 @@
 
 # Without shared_preload_libraries the library loads silently (pg_upgrade loads it), and CREATE EXTENSION and every function stop
-# with 55000 and a hint that says exactly what to put where. Dump and DROP EXTENSION work all the same.
+# with 55000 and a hint that says exactly what to put where. health() answers, and says just that. Dump and DROP EXTENSION work all
+# the same.
 
 use strict;
 use warnings;
@@ -50,13 +51,17 @@ my $calls = q{
 		(SELECT string_agg('NULL::' || format_type(t, NULL), ', ' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY AS a(t, n))) AS command
 	FROM pg_proc p
 	WHERE pronamespace = 'jobq'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'c')
-	  AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype)
+	  AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) AND proname NOT IN ('health', 'warn_if_nothing_runs')
 };
 my $number = $node->safe_psql('postgres', "SELECT count(*) FROM ($calls) c");
 cmp_ok($number, '>=', 20, 'there are functions to try');
 is($node->safe_psql('postgres', qq{SELECT c.proname, a.* FROM ($calls) c, public.attempt(c.command) a
 	WHERE state <> '55000' OR hint !~ 'shared_preload_libraries = ''jobq''.*postgresql\\.conf.*restart'}),
 	'', "each of the $number functions stops with 55000 and the hint");
+
+is($node->safe_psql('postgres', "SELECT check_name, ok, message ~ 'shared_preload_libraries' FROM jobq.health()"), 'preloaded|f|t', 'health() says so in a row');
+($code, $out, $err) = $node->psql('postgres', 'SELECT jobq.warn_if_nothing_runs()');
+like("$code $err", qr/^0 .*WARNING: .*shared_preload_libraries/s, 'warn_if_nothing_runs() warns of it');
 
 ($code, $out, $err) = $node->psql('postgres', "LOAD 'jobq'; SELECT 1");
 is("$code $out $err", '0 1 ', 'LOAD is still silent');

@@ -12,6 +12,8 @@ use Test::More;
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
 $primary->append_conf('postgresql.conf', "shared_preload_libraries = 'jobq'\nmax_connections = 20");
+# Its manager would sweep the lease that is to be found expired at the promotion.
+$primary->append_conf('postgresql.conf', 'jobq.enabled = off');
 $primary->start;
 $primary->safe_psql('postgres', q{
 	CREATE EXTENSION jobq;
@@ -36,21 +38,27 @@ $primary->backup('base');
 
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->append_conf('postgresql.conf', 'jobq.enabled = on');
 $standby->start;
 $primary->wait_for_catchup($standby);
 
 my $read_only = q{('queue_counts', 'health', 'next_runs')};
 my $calls = qq{
-	SELECT p.proname, format('%s %s(%s)', CASE prokind WHEN 'p' THEN 'CALL' ELSE 'SELECT * FROM' END, p.oid::regproc,
+	SELECT p.proname, format('SELECT * FROM %s(%s)', p.oid::regproc,
 		(SELECT string_agg('NULL::' || format_type(t, NULL), ', ' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY AS a(t, n))) AS command
 	FROM pg_proc p
-	WHERE pronamespace = 'jobq'::regnamespace AND proname NOT IN $read_only AND has_function_privilege('jobq_admin', oid, 'EXECUTE')
+	WHERE pronamespace = 'jobq'::regnamespace AND prokind <> 'p' AND proname NOT IN $read_only AND has_function_privilege('jobq_admin', oid, 'EXECUTE')
 	  AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype)
 };
 my $number = $standby->safe_psql('postgres', "SELECT count(*) FROM ($calls) c");
 cmp_ok($number, '>=', 20, 'there are functions to try');
 is($standby->safe_psql('postgres', "SELECT proname, s FROM ($calls) c, public.state_of(c.command) s WHERE s <> '25006'"),
 	'', "each of the $number writing functions stops with 25006, before it looks at its arguments");
+for my $call ("wait('q', '1 s')", "wait_any('{q}', '1 s')", 'wait(NULL, NULL)')
+{
+	my ($code, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY verbose\nCALL jobq.$call");
+	like($err, qr/ERROR:  25006: /, "and so does $call");
+}
 is($standby->safe_psql('postgres', "SELECT public.state_of(\$\$SELECT jobq.enqueue('a')\$\$), public.state_of(\$\$SELECT * FROM jobq.claim('q')\$\$)"),
 	'25006|25006', 'and so with good arguments');
 is($standby->safe_psql('postgres', "SELECT string_agg(state || ' ' || task, ', ' ORDER BY state, task) FROM jobq.jobs"),
@@ -75,10 +83,8 @@ is($standby->safe_psql('postgres', "SELECT jobq.enqueue('more', queue => 'q') > 
 # The end of the grace, without waiting for thirty seconds.
 $standby->append_conf('postgresql.conf', "jobq.sweep_grace = '2s'");
 $standby->reload;
-ok($standby->poll_query_until('postgres', q{
-	DO $$ BEGIN PERFORM jobq.sweep(); END $$;
-	SELECT EXISTS (SELECT FROM jobq.jobs WHERE task = 'expired' AND state = 'ready')}, "DO\nt"),
-	'after the grace the expired lease is swept');
+ok($standby->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM jobq.jobs WHERE task = 'expired' AND state = 'ready')"),
+	'after the grace the expired lease is swept, by the manager');
 is($standby->safe_psql('postgres', "SELECT state FROM jobq.jobs WHERE task = 'long'"), 'running', 'a long lease has a third of its length');
 $standby->stop;
 done_testing();

@@ -20,20 +20,23 @@ $node->start;
 local %ENV = (%ENV, PGHOST => $node->host, PGPORT => $node->port);
 system('python3', '-c', 'import psycopg') == 0 or die 'python3-psycopg is missing';
 
-for my $isolation ('read committed', 'serializable')
+for my $round (['alone', 'read committed', 'off'], ['managed', 'read committed', 'on'], ['serializable', 'serializable', 'on'])
 {
-	my $name = $isolation =~ s/ /_/r;
+	my ($name, $isolation, $enabled) = @$round;
 	my $log = "$PostgreSQL::Test::Utils::tmp_check/$name";
+	my @audit = ('python3', "$folder/audit.py", '--log', $log, $enabled eq 'on' ? '--managed' : ());
 	local $ENV{PGDATABASE} = $name;
+	$node->append_conf('postgresql.conf', "jobq.enabled = $enabled");
+	$node->reload;
 	$node->safe_psql('postgres', "CREATE DATABASE $name");
+	$node->safe_psql('postgres', "ALTER DATABASE $name SET default_transaction_isolation = '$isolation'");
 	$node->safe_psql($name, 'CREATE EXTENSION jobq');
-	my $time = $isolation eq 'serializable' ? $seconds / 2 : $seconds;
-	command_ok([ 'python3', "$folder/load.py", '--log', $log, '--seconds', $time, '--isolation', $isolation ], "$isolation: $time seconds of load");
+	command_ok([ 'python3', "$folder/load.py", '--log', $log, '--seconds', $seconds / 2, '--isolation', $isolation ], "$name: @{[ $seconds / 2 ]} seconds of load");
 	# the count of deadlocks in pg_stat_database is up to a second late, the log is not
-	command_like([ 'python3', "$folder/audit.py", '--log', $log, '--server-log', $node->logfile ], qr/^0 contradictions$/m, "$isolation: log and tables agree")
-		or diag(`python3 $folder/audit.py --log $log --server-log @{[ $node->logfile ]} 2>&1`);
-	command_like([ 'python3', "$folder/audit.py", '--log', $log, '--self-test' ], qr/^(\d+) of \1 damages were found$/m, "$isolation: the audit can fail")
-		or diag(`python3 $folder/audit.py --log $log --self-test 2>&1`);
+	command_like([ @audit, '--server-log', $node->logfile ], qr/^0 contradictions$/m, "$name: log and tables agree")
+		or diag(`@audit --server-log @{[ $node->logfile ]} 2>&1`);
+	command_like([ @audit, '--self-test' ], qr/^(\d+) of \1 damages were found$/m, "$name: the audit can fail")
+		or diag(`@audit --self-test 2>&1`);
 }
 $node->stop;
 done_testing();

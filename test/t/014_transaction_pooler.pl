@@ -5,9 +5,12 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::RealBin/../wake";
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Wake;
 
 my ($bouncer) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
 plan skip_all => 'pgbouncer is not installed' unless $bouncer;
@@ -63,6 +66,14 @@ is($node->safe_psql('postgres', "SELECT count(*), bool_and(done) FROM seen WHERE
 is($node->safe_psql('postgres', "SELECT count(*) FROM jobq.history WHERE state = 'completed' AND attempt = 1"), '300', 'at its first attempt');
 is($node->safe_psql('postgres', "SELECT count(*) > 0 FROM seen c JOIN seen d USING (job_id) WHERE c.task = 'claimed' AND d.task = 'completed' AND c.pid <> d.pid"),
 	't', 'many by another backend than the one that had claimed them');
+
+# A life by statements that each meet another backend, and what CALL jobq.wait does here.
+{
+	local $Wake::host = $folder;
+	local $Wake::port = $port;
+	local $ENV{PGUSER} = $user;
+	run_checks($node, 'pooled.py', $node->connstr('postgres') . " user=$user");
+}
 
 $pooler->kill_kill;
 undef $pooler;
