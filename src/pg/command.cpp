@@ -60,15 +60,16 @@ bool changes_databases(Node* command) {
   return IsA(command, CreatedbStmt) || IsA(command, DropdbStmt) || IsA(command, AlterDatabaseStmt);
 }
 
-// Nobody can stop a database's manager by a command that the server would refuse him; in a
-// transaction block it refuses all but a new name.
+// Nobody can stop a database's manager by a command that the server would refuse him: in a
+// transaction block it refuses all but a new name, and of one's own database all but a copy.
 Oid database_to_hold(Node* command, ProcessUtilityContext context) {
   bool is_in_block = context != PROCESS_UTILITY_TOPLEVEL || IsTransactionBlock();
   if (is_in_block && !IsA(command, RenameStmt)) return InvalidOid;
   const char* name = needed_database(command);
   if (name == nullptr) return InvalidOid;
   Oid database = get_database_oid(name, true);
-  if (!OidIsValid(database) || database == MyDatabaseId) return InvalidOid;
+  if (!OidIsValid(database)) return InvalidOid;
+  if (database == MyDatabaseId && !IsA(command, CreatedbStmt)) return InvalidOid;
   return owns_database(database, GetUserId()) ? database : InvalidOid;
 }
 

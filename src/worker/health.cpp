@@ -67,6 +67,10 @@ core::Microseconds age(TimestampTz instant) {
   return pg::now() - std::max<TimestampTz>(instant, 0);
 }
 
+std::int64_t free_workers() {
+  return std::max<std::int64_t>(pg::most_workers() - taken_workers.run_freely({}).int8(0, 0), 0);
+}
+
 // Why no manager would come to this database, if none would.
 std::optional<std::string> why_nothing_runs() {
   if (!pg::is_preloaded()) return "shared_preload_libraries does not have jobq";
@@ -75,6 +79,7 @@ std::optional<std::string> why_nothing_runs() {
     return "the database is a template or allows no connections";
   if (!has_launcher_been_there() && age(pg::server_start()) > kLate)
     return "the server has no place for the jobq launcher: raise max_worker_processes";
+  if (free_workers() == 0) return "no background worker slot is free: raise max_worker_processes";
   return std::nullopt;
 }
 
@@ -167,10 +172,9 @@ void report_prepared(Report& report) {
 }
 
 void report_workers(Report& report) {
-  std::int64_t most = pg::most_workers();
-  std::int64_t free = std::max<std::int64_t>(most - taken_workers.run_freely({}).int8(0, 0), 0);
+  std::int64_t free = free_workers();
   report.add("worker slots", free > 0,
-             std::to_string(free) + " of " + std::to_string(most) +
+             std::to_string(free) + " of " + std::to_string(pg::most_workers()) +
                  " background worker slots (max_worker_processes) are free");
 }
 

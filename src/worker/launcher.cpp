@@ -179,7 +179,14 @@ class Launcher {
     if (lacks_ == 1 || now < next_lack_news_) return;
     next_lack_news_ = now + core::kHour;
     pg::log_now("jobq launcher: no free background worker slot for database \"" + database.name +
-                "\"; raise max_worker_processes and restart the server");
+                "\"" + others(now) + "; raise max_worker_processes and restart the server");
+  }
+
+  std::string others(core::Microseconds now) const {
+    auto count = std::count_if(databases_.begin(), databases_.end(), [now](const auto& entry) {
+      return entry.second.upkeep.is_due(now);
+    });
+    return count > 1 ? " and " + std::to_string(count - 1) + " others" : "";
   }
 
   core::Microseconds until_next(core::Microseconds now) const {

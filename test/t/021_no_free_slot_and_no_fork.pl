@@ -36,7 +36,7 @@ for my $name (qw(one two))
 	$node->safe_psql($name, 'CREATE EXTENSION jobq');
 	managed('one', "only one of them has a manager, after $name");
 }
-my $missing = qr/no free background worker slot for database "\w+"; raise max_worker_processes/;
+my $missing = qr/no free background worker slot for database "\w+"(?: and \d+ others)?; raise max_worker_processes/;
 $node->wait_for_log($missing);
 my $since = time;
 is($node->safe_psql('two', "SELECT check_name, ok FROM jobq.health() WHERE check_name IN ('manager', 'worker slots') ORDER BY 1"),
