@@ -73,12 +73,13 @@ Oid database_to_hold(Node* command, ProcessUtilityContext context) {
   return owns_database(database, GetUserId()) ? database : InvalidOid;
 }
 
-void note_if_copy(Node* command) {
+// After it has run: by the table that it went to, whatever it was called.
+void note_if_copied(Node* command) {
   if (!IsA(command, CopyStmt)) return;
   auto* copy = reinterpret_cast<CopyStmt*>(command);
   if (!copy->is_from || copy->relation == nullptr) return;
-  if (copy->relation->schemaname == nullptr || is_extension_schema(copy->relation->schemaname))
-    note_copy();
+  Oid table = RangeVarGetRelid(copy->relation, NoLock, true);
+  if (OidIsValid(table) && is_extension_schema(get_rel_namespace(table))) note_copy();
 }
 
 void run_utility(PlannedStmt* statement, const char* query, bool read_only_tree,
@@ -87,12 +88,12 @@ void run_utility(PlannedStmt* statement, const char* query, bool read_only_tree,
                  QueryCompletion* completion) {
   auto run = next_utility_hook != nullptr ? next_utility_hook : standard_ProcessUtility;
   Node* command = statement->utilityStmt;
-  note_if_copy(command);
   bool changes = changes_databases(command);
   Oid needed = database_to_hold(command, context);
   if (OidIsValid(needed)) enter_hook(database_watch->hold, needed);
   run(statement, query, read_only_tree, context, parameters, environment, destination, completion);
   if (changes) database_watch->changed();
+  note_if_copied(command);
 }
 
 void see_object(ObjectAccessType access, Oid catalog, Oid object, int part, void* argument) {

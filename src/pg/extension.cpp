@@ -104,7 +104,7 @@ Extension lock_extension() {
   return {.fitness = fitness, .owner = installed.owner};
 }
 
-bool is_extension_schema(const char* name) { return std::string(name) == kName; }
+bool is_extension_schema(Oid schema) { return schema == get_namespace_oid(kName, true); }
 
 std::string installed_version() { return guarded<read_installed>().version; }
 

@@ -31,7 +31,7 @@ struct Extension {
 };
 Extension lock_extension();
 
-bool is_extension_schema(const char* name);
+bool is_extension_schema(Oid schema);
 
 // The OID of a relation of the extension's schema; raises if there is none.
 Oid relation(const char* name);

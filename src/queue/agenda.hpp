@@ -23,7 +23,7 @@ inline constexpr int kChoreCount = 3;
 // A row with this instant can be seen in the chore's line.
 void lower_mark(Chore chore, core::Microseconds instant);
 void unread_marks();
-// COPY has put rows into the tables: a restore may be under way.
+// COPY has put rows into the tables: a restore may be under way. By the monotonic clock.
 void note_copy(core::Microseconds now);
 
 // Those who LISTEN are to be told of the queue, or of all queues.

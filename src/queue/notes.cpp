@@ -62,7 +62,7 @@ void at_commit() {
     if (instant != core::kForever) lower_mark(static_cast<Chore>(chore), instant);
   }
   if (has_copied) {
-    note_copy(pg::now());
+    note_copy(pg::monotonic_now());
     knock_everywhere();
   }
   forget();

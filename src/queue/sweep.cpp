@@ -38,7 +38,8 @@ constinit pg::Statement next_due(
 constinit pg::Statement first_due(
     "SELECT d.run_at FROM jobq.delayed AS d"
     " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
-    " WHERE d.job_id OPERATOR(pg_catalog.<>) ALL ($1) ORDER BY d.run_at, d.job_id LIMIT 1");
+    " WHERE d.run_at OPERATOR(pg_catalog.>=) $2 AND d.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
+    " ORDER BY d.run_at, d.job_id LIMIT 1");
 
 constinit pg::Statement
     delete_delayed("DELETE FROM jobq.delayed WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
@@ -55,11 +56,12 @@ constinit pg::Statement next_expired(
     " OR $5 OPERATOR(pg_catalog.>=) GREATEST($4, l.length OPERATOR(pg_catalog./) 3))"
     " ORDER BY l.expires_at LIMIT 1000 FOR UPDATE OF l SKIP LOCKED");
 
-constinit pg::Statement
-    first_expiry("SELECT l.expires_at FROM jobq.lease AS l"
-                 " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
-                 " JOIN jobq.queue AS q ON q.queue_id OPERATOR(pg_catalog.=) l.queue_id"
-                 " WHERE l.job_id OPERATOR(pg_catalog.<>) ALL ($1) ORDER BY l.expires_at LIMIT 1");
+constinit pg::Statement first_expiry(
+    "SELECT l.expires_at FROM jobq.lease AS l"
+    " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
+    " JOIN jobq.queue AS q ON q.queue_id OPERATOR(pg_catalog.=) l.queue_id"
+    " WHERE l.expires_at OPERATOR(pg_catalog.>=) $2 AND l.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
+    " ORDER BY l.expires_at LIMIT 1");
 
 constinit pg::Statement
     delete_leases("DELETE FROM jobq.lease WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
@@ -71,11 +73,11 @@ constinit pg::Statement
                   " AND f.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
                   " ORDER BY f.prune_at LIMIT 1000 FOR UPDATE OF f SKIP LOCKED");
 
-constinit pg::Statement
-    first_to_prune("SELECT f.prune_at FROM jobq.finished AS f"
-                   " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) f.job_id"
-                   " WHERE f.prune_at IS NOT NULL AND f.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
-                   " ORDER BY f.prune_at LIMIT 1");
+constinit pg::Statement first_to_prune(
+    "SELECT f.prune_at FROM jobq.finished AS f"
+    " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) f.job_id"
+    " WHERE f.prune_at OPERATOR(pg_catalog.>=) $2 AND f.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
+    " ORDER BY f.prune_at LIMIT 1");
 
 constinit pg::Statement
     delete_finished("DELETE FROM jobq.finished WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
@@ -287,16 +289,22 @@ Page sweep_page(Chore chore, std::int64_t most, std::vector<std::int64_t>& passe
   TimestampTz now = pg::now();
   auto wanted = static_cast<std::size_t>(std::min(kPage, most));
   pg::Rows rows = task.find(now, pg::int8_array(passed), wanted);
-  if (rows.empty()) return {};
-  Page page = work_page(task, rows, now);
+  Page page;
+  if (!rows.empty()) page = work_page(task, rows, now);
+  page.at = now;
   page.is_last = rows.size() < wanted;
   for (const BadJob& bad : page.bad) passed.push_back(bad.job_id);
   return page;
 }
 
-core::Microseconds next_instant(Chore chore, const std::vector<std::int64_t>& passed) {
-  pg::Rows rows = task_of(chore).first.run({pg::int8_array(passed)});
-  return rows.empty() ? core::kForever : rows.int8(0, 0);
+Rest rest_after(Chore chore, const Page& page, const std::vector<std::int64_t>& passed) {
+  auto first_from = [&](TimestampTz from) {
+    pg::Rows rows = task_of(chore).first.run({pg::int8_array(passed), pg::instant(from)});
+    return rows.empty() ? core::kForever : rows.int8(0, 0);
+  };
+  core::Microseconds first = first_from(DT_NOBEGIN);
+  if (first > page.at) return {.next = first};
+  return {.is_any_due = true, .next = first_from(page.at + 1)};
 }
 
 JOBQ_WRITING(jobq_sweep, sweep)

@@ -32,8 +32,9 @@ struct BadJob {
 
 struct Page {
   Swept swept;
-  std::int64_t found = 0; // rows taken up, bad ones among them
-  bool is_last = true;    // nothing more was due
+  core::Microseconds at = 0; // what was due then
+  std::int64_t found = 0;    // rows taken up, bad ones among them
+  bool is_last = true;       // nothing more was due
   std::vector<BadJob> bad;
 };
 
@@ -41,8 +42,13 @@ struct Page {
 // Jobs in `passed` are passed over; a bad one is added to it.
 Page sweep_page(Chore chore, std::int64_t most, std::vector<std::int64_t>& passed);
 
-// The instant of the chore's next row, due or not, but for those passed over; kForever: there is
-// none.
-core::Microseconds next_instant(Chore chore, const std::vector<std::int64_t>& passed);
+// What a last page has left, but for jobs passed over: rows that were due and that nobody may take
+// now (another transaction has them, a lease is in grace), and the instant of the first that was
+// not due yet; kForever: there is none.
+struct Rest {
+  bool is_any_due = false;
+  core::Microseconds next = core::kForever;
+};
+Rest rest_after(Chore chore, const Page& page, const std::vector<std::int64_t>& passed);
 
 } // namespace jobq::queue

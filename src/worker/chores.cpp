@@ -25,38 +25,36 @@ core::Microseconds sweep_interval() { return std::int64_t{settings::sweep_interv
 } // namespace
 
 // While a restore is under way a job's key or failures may not be there yet, and leases in it had
-// no time to be renewed.
-core::Microseconds ChoreKeeper::due_at() const {
-  core::Microseconds mark = queue::mark_of(chore_);
+// no time to be renewed. When it counts as over; 0: there was none.
+core::Microseconds ChoreKeeper::restored_at() const {
   core::Microseconds copied_at = queue::last_copy();
-  if (chore_ == queue::Chore::promote || copied_at == 0) return mark;
-  return std::max(mark, copied_at + std::int64_t{settings::sweep_grace} * 1000);
+  if (chore_ == queue::Chore::promote || copied_at == 0) return 0;
+  return copied_at + std::int64_t{settings::sweep_grace} * 1000;
 }
 
-bool ChoreKeeper::is_due(core::Microseconds now) const {
-  return now >= not_before_ && due_at() <= pg::now();
-}
+bool ChoreKeeper::is_due(core::Microseconds now) const { return wait_at(now) <= 0; }
 
 core::Microseconds ChoreKeeper::wait_at(core::Microseconds now) const {
-  core::Microseconds due = due_at();
-  if (due == core::kForever) return core::kForever;
-  return std::max({due - pg::now(), not_before_ - now, core::Microseconds{0}});
+  core::Microseconds mark = queue::mark_of(chore_);
+  core::Microseconds ahead = mark == core::kForever ? core::kForever : mark - pg::now();
+  if (second_look_at_) ahead = std::min(ahead, *second_look_at_ - now);
+  return std::max({ahead, std::max(not_before_, restored_at()) - now, core::Microseconds{0}});
 }
 
 void ChoreKeeper::work() {
   core::Microseconds mark = queue::mark_of(chore_);
   queue::begin_reading(chore_);
   queue::Page page;
-  core::Microseconds left = mark;
+  queue::Rest rest = {.is_any_due = false, .next = mark};
   std::optional<pg::Error> error = step(queue::verb_of(chore_), [&] {
     page = queue::sweep_page(chore_, kPage, passed_);
-    if (page.is_last) left = queue::next_instant(chore_, passed_);
+    rest = page.is_last ? queue::rest_after(chore_, page, passed_) : queue::Rest{.next = 0};
   });
-  queue::end_reading(chore_, error ? mark : left);
+  queue::end_reading(chore_, error ? mark : rest.next);
   if (error)
     fail(*error);
   else
-    succeed(page);
+    succeed(page, rest);
 }
 
 void ChoreKeeper::look_again() {
@@ -72,17 +70,16 @@ void ChoreKeeper::fail(const pg::Error& error) {
                 " jobs: " + describe(error));
 }
 
-// Rows that are due but that nobody may take now (another has them, their lease is in grace) are
-// looked at again after a while.
-void ChoreKeeper::succeed(const queue::Page& page) {
+// Rows that are due but that nobody may take now are looked at again after a while, and hold up no
+// others.
+void ChoreKeeper::succeed(const queue::Page& page, const queue::Rest& rest) {
   troubles_.end();
   complain_of(page.bad);
   if (passed_.size() > kMostPassed) passed_.clear();
-  bool is_in_vain = page.found == 0 && queue::mark_of(chore_) <= pg::now();
-  if (!page.is_last)
-    not_before_ = 0;
-  else
-    not_before_ = pg::monotonic_now() + (is_in_vain ? sweep_interval() : kGathering);
+  core::Microseconds now = pg::monotonic_now();
+  second_look_at_.reset();
+  if (rest.is_any_due) second_look_at_ = now + std::min(sweep_interval(), core::kSecond);
+  not_before_ = page.is_last ? now + kGathering : 0;
 }
 
 // Once for each job; but what is wrong with a whole page is not said a thousand times.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -31,13 +32,14 @@ class ChoreKeeper {
   void look_again();
 
  private:
-  core::Microseconds due_at() const; // by the wall clock
+  core::Microseconds restored_at() const;
   void fail(const pg::Error& error);
-  void succeed(const queue::Page& page);
+  void succeed(const queue::Page& page, const queue::Rest& rest);
   void complain_of(const std::vector<queue::BadJob>& bad);
 
   queue::Chore chore_;
   core::Microseconds not_before_ = 0;
+  std::optional<core::Microseconds> second_look_at_; // at rows that were due and left
   Troubles troubles_;
   std::vector<std::int64_t> passed_;
   std::set<std::int64_t> complained_;
