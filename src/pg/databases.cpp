@@ -22,8 +22,11 @@ struct Found {
   std::size_t count;
 };
 
+// What DROP DATABASE leaves when it is interrupted, as its connection limit says.
+constexpr int kInvalid = -2;
+
 bool is_open(Form_pg_database database) {
-  return database->datallowconn && !database->datistemplate;
+  return database->datallowconn && !database->datistemplate && database->datconnlimit != kInvalid;
 }
 
 Found read_databases() {

@@ -82,9 +82,9 @@ void require_preload() {
                  "if there is one) and restart the server."});
 }
 
-void require_fitting_version() {
+Oid require_fitting_version() {
   Installed installed = guarded<read_installed>();
-  if (std::string(installed.version) == JOBQ_VERSION) return;
+  if (std::string(installed.version) == JOBQ_VERSION) return installed.owner;
   if (!OidIsValid(installed.oid))
     raise({.sqlstate = SqlState::not_ready,
            .message = "this database does not have the extension jobq",

@@ -16,7 +16,7 @@ bool is_in_recovery();
 
 // Raise 55000 with what to put where, or 25006 where the server or the transaction only reads.
 void require_preload();
-void require_fitting_version();
+Oid require_fitting_version(); // returns the extension's owner
 void require_writes(Oid function);
 
 // Empty if the database does not have the extension.

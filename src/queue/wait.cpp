@@ -9,6 +9,7 @@
 #include "core/waiters.hpp"
 #include "pg/clock.hpp"
 #include "pg/error.hpp"
+#include "pg/extension.hpp"
 #include "pg/memory.hpp"
 #include "pg/owner.hpp"
 #include "pg/procedure.hpp"
@@ -33,8 +34,8 @@ struct Look {
 
 class Wait {
  public:
-  Wait(Oid procedure, std::vector<std::string> queues, core::Microseconds timeout)
-      : procedure_(procedure), queues_(std::move(queues)),
+  Wait(std::vector<std::string> queues, core::Microseconds timeout)
+      : queues_(std::move(queues)),
         deadline_(core::later(pg::monotonic_now(), std::min(timeout, pg::time_left_to_statement()),
                               core::kForever - 1)) {}
 
@@ -61,10 +62,10 @@ class Wait {
 
  private:
   // With the owner's rights, within one transaction. What this session remembers of a queue may be
-  // older than what woke it.
+  // older than what woke it; the extension may even be another one by now.
   Look look_at_queues() const {
     const pg::TurnMemory memory;
-    const pg::OwnerRights rights = pg::OwnerRights::of_function(procedure_);
+    const pg::OwnerRights rights(pg::require_fitting_version());
     Look look;
     for (const std::string& name : queues_) {
       std::optional<Queue> queue = read_queue(name);
@@ -80,19 +81,20 @@ class Wait {
 
   // Sleeps until there is reason to look again; false: the time is over. What stands behind a
   // crowd wakes nobody when the crowd is gone, so it is looked for now and then.
+  //
+  // The look and the commit may have waited for locks, and looked at the client's socket: all of
+  // that resets the latch. So a token is asked for after it, right before the sleep.
   bool rest(bool is_crowded) {
-    for (;;) {
+    for (bool has_slept = false;; has_slept = true) {
       pg::commit_and_go_on();
+      if (has_slept) pg::require_client();
+      if (sleeper_.take_token() || (has_slept && is_crowded)) return true;
       core::Microseconds left = deadline_ - pg::monotonic_now();
       if (left <= 0) return false;
       pg::sleep(std::min(left, pg::longest_slice()), "JobqWait");
-      if (sleeper_.take_token()) return true;
-      pg::require_client();
-      if (is_crowded) return true;
     }
   }
 
-  Oid procedure_;
   std::vector<std::string> queues_;
   core::Microseconds deadline_;
   Sleeper sleeper_;
@@ -106,7 +108,7 @@ core::Microseconds read_timeout(const pg::Call& call) {
 }
 
 std::optional<std::size_t> wait_for(const pg::Call& call, std::vector<std::string> queues) {
-  return Wait(call.fcinfo()->flinfo->fn_oid, std::move(queues), read_timeout(call)).run();
+  return Wait(std::move(queues), read_timeout(call)).run();
 }
 
 Datum wait(pg::Call& call) {

@@ -16,6 +16,7 @@
 #include "pg/session.hpp"
 #include "pg/turn.hpp"
 #include "queue/agenda.hpp"
+#include "queue/doors.hpp"
 #include "settings.hpp"
 #include "worker/manager.hpp"
 #include "worker/roster.hpp"
@@ -229,6 +230,7 @@ bool has_extension_change = false;
 bool has_database_change = false;
 
 void tell() {
+  if (has_extension_change) queue::knock_everywhere();
   if (has_extension_change && !queue::tell_of_change()) ask_for(pg::my_database());
   if (has_database_change) ask_for_look_round();
 }
