@@ -172,6 +172,17 @@ def told_and_its_claim_rolled_back():
     same(second.result(MOST), True, 'the next one is woken by the rollback')
 
 
+def told_and_its_block_failed():
+    """What waited raised an error after it was told, so its client never heard of the job."""
+    admin = Admin()
+    fresh(admin)
+    first = admin.until_asleep(Session().start("DO $$ DECLARE r boolean; BEGIN CALL jobq.wait('q', '1 h', r); RAISE 'after %', r; END $$"))
+    second = admin.sleeper()
+    enqueue(admin)
+    same(first.result(MOST), 'P0001', 'told, and its block fails')
+    same(second.result(MOST), True, 'a block that failed has told nobody: the next one is woken')
+
+
 def its_own_timeout():
     admin = Admin()
     fresh(admin)
@@ -276,5 +287,5 @@ if __name__ == '__main__':
     setup.run('CREATE ROLE wake_worker LOGIN IN ROLE jobq_worker')
     setup.close()
     run_all([asleep, just_being_woken, in_its_look, in_its_first_look, told_but_gone, told_and_claimed, told_and_its_claim_failed,
-             told_and_its_claim_rolled_back, its_own_timeout, woken_when_its_time_is_over, statement_timeout, what_a_sleeper_holds,
+             told_and_its_claim_rolled_back, told_and_its_block_failed, its_own_timeout, woken_when_its_time_is_over, statement_timeout, what_a_sleeper_holds,
              a_client_that_is_gone, a_client_that_is_gone_when_its_wait_is_woken])
