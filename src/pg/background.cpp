@@ -134,7 +134,7 @@ bool is_asked_to_leave() { return is_leaving != 0; }
 void ask_to_leave(int process_id) { kill(process_id, SIGTERM); }
 
 bool rest(core::Microseconds longest, const char* reason) {
-  sleep(longest, reason);
+  if (ConfigReloadPending == 0) sleep(longest, reason);
   if (ConfigReloadPending == 0) return false;
   ConfigReloadPending = 0;
   guarded<reload>();

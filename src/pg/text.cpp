@@ -10,6 +10,12 @@ std::string_view clip(std::string_view text, std::size_t bytes) {
   return text.substr(0, static_cast<std::size_t>(length));
 }
 
+std::string quoted_literal(std::string_view text) {
+  std::string literal = "'";
+  for (char c : text) literal += c == '\'' ? "''" : std::string(1, c);
+  return literal + "'";
+}
+
 std::string session_label(std::size_t bytes) {
   std::string pid = ":" + std::to_string(MyProcPid);
   std::string_view name = application_name == nullptr ? "" : application_name;

@@ -10,6 +10,9 @@ namespace jobq::pg {
 // The longest prefix of at most so many bytes that ends at a character's border.
 std::string_view clip(std::string_view text, std::size_t bytes);
 
+// As a literal of SQL.
+std::string quoted_literal(std::string_view text);
+
 // application_name:pid, clipped so that it is at most so many bytes.
 std::string session_label(std::size_t bytes);
 

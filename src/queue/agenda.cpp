@@ -204,6 +204,11 @@ bool take_change() {
   return std::exchange(mine->has_change, false);
 }
 
+bool has_change() {
+  const pg::Locked locked(shared->lock);
+  return mine->has_change;
+}
+
 bool step_down() {
   const pg::Locked locked(shared->lock);
   if (mine->has_change) return false;

@@ -59,6 +59,7 @@ void be_quiet_until(core::Microseconds instant);
 
 // Whether the extension has changed since the last time.
 bool take_change();
+bool has_change();
 
 // There is nothing to manage any more: the end of this process's time as manager, unless the
 // extension has changed since the last take_change().

@@ -13,6 +13,7 @@
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "pg/statement.hpp"
+#include "pg/text.hpp"
 #include "pg/transaction.hpp"
 #include "queue/administer.hpp"
 #include "queue/bounds.hpp"
@@ -121,8 +122,8 @@ void complain_of_unknown(std::string_view name) {
   std::string quoted = "\"" + std::string(name) + "\"";
   pg::raise({.sqlstate = pg::SqlState::undefined_object,
              .message = "queue " + quoted + " does not exist",
-             .hint = "Check its name, or create it: SELECT jobq.create_queue('" +
-                     std::string(name) + "')."});
+             .hint = "Check its name, or create it: SELECT jobq.create_queue(" +
+                     pg::quoted_literal(name) + ")."});
 }
 
 void watch_settings() { pg::on_invalidation(forget); }

@@ -190,14 +190,22 @@ class Launcher {
     return count > 1 ? " and " + std::to_string(count - 1) + " others" : "";
   }
 
+  // What came while a lock was waited for has set the latch in vain: it is looked for here, right
+  // before the sleep. While a manager is starting no other one will be: it wakes us.
   core::Microseconds until_next(core::Microseconds now) const {
+    if (has_wishes() && now >= next_look_try_) return 0;
     core::Microseconds next = std::max(is_look_due_ ? now : next_round(), next_look_try_);
+    bool is_starting = false;
+    core::Microseconds next_start = core::kForever;
     for (const auto& [oid, database] : databases_) {
-      if (database.upkeep.state() == State::starting)
+      const core::Upkeep& upkeep = database.upkeep;
+      is_starting |= upkeep.state() == State::starting;
+      if (upkeep.state() == State::starting)
         next = std::min(next, database.started_at + kLongestStart);
-      if (settings::enabled && database.upkeep.state() == State::wanted && !is_held(oid))
-        next = std::min(next, std::max(database.upkeep.try_at(), next_place_try_));
+      if (upkeep.state() == State::wanted && !is_held(oid))
+        next_start = std::min(next_start, std::max(upkeep.try_at(), next_place_try_));
     }
+    if (settings::enabled && !is_starting) next = std::min(next, next_start);
     return std::max<core::Microseconds>(next - now, 0);
   }
 

@@ -35,7 +35,8 @@ class Manager {
   core::Microseconds work() {
     if (!has_settings_) fix_settings();
     has_settings_ = true;
-    if (!fitness_ || queue::take_change()) look_at_extension();
+    bool has_changed = queue::take_change();
+    if (!fitness_ || has_changed) look_at_extension();
     if (fitness_ != pg::Fitness::fits || is_to_pause()) return kSecondLook;
     pg::look_at_clocks();
     reread();
@@ -95,7 +96,10 @@ class Manager {
     queue::unread_marks();
   }
 
+  // All that may have set the latch while a step waited for a lock, which resets it, is looked at
+  // here, right before the rest.
   core::Microseconds until_next() const {
+    if (queue::has_change()) return 0;
     core::Microseconds now = pg::monotonic_now();
     core::Microseconds next = std::int64_t{settings::sweep_interval} * 1000;
     for (const ChoreKeeper& chore : chores_) next = std::min(next, chore.wait_at(now));

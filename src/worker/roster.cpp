@@ -191,6 +191,7 @@ bool come_in(std::uint32_t database, std::uint64_t ticket) {
   if (place == nullptr || place->ticket != ticket || place->process_id != 0) return false;
   my_place = place;
   place->process_id = pg::my_process_id();
+  wake_launcher();
   if (!has_holder(database)) return true;
   place->word = Word::leave;
   return false;
@@ -200,6 +201,11 @@ void say(Word word) {
   const pg::Locked locked(shared->lock);
   my_place->word = word;
   wake_launcher();
+}
+
+bool has_wishes() {
+  const pg::Locked locked(shared->lock);
+  return shared->is_look_round_wished || shared->has_too_many_wishes || shared->wish_count > 0;
 }
 
 void dismiss(std::uint32_t database) {

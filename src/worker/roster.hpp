@@ -43,6 +43,7 @@ struct Wishes {
   std::vector<std::uint32_t> databases;
 };
 Wishes take_wishes();
+bool has_wishes();
 
 // Asks the manager of a database to leave.
 void dismiss(std::uint32_t database);
