@@ -73,12 +73,16 @@ Oid database_to_hold(Node* command, ProcessUtilityContext context) {
   return owns_database(database, GetUserId()) ? database : InvalidOid;
 }
 
-// After it has run: by the table that it went to, whatever it was called.
-void note_if_copied(Node* command) {
-  if (!IsA(command, CopyStmt)) return;
+// The table that the command copies rows into, as it calls it; or null.
+RangeVar* copied_table(Node* command) {
+  if (!IsA(command, CopyStmt)) return nullptr;
   auto* copy = reinterpret_cast<CopyStmt*>(command);
-  if (!copy->is_from || copy->relation == nullptr) return;
-  Oid table = RangeVarGetRelid(copy->relation, NoLock, true);
+  return copy->is_from ? copy->relation : nullptr;
+}
+
+// After it has run: by the table that it went to, whatever it was called.
+void note_copied(RangeVar* name) {
+  Oid table = RangeVarGetRelid(name, NoLock, true);
   if (OidIsValid(table) && is_extension_schema(get_rel_namespace(table))) note_copy();
 }
 
@@ -88,12 +92,15 @@ void run_utility(PlannedStmt* statement, const char* query, bool read_only_tree,
                  QueryCompletion* completion) {
   auto run = next_utility_hook != nullptr ? next_utility_hook : standard_ProcessUtility;
   Node* command = statement->utilityStmt;
+  // A procedure that rolls back takes the statement that called it along: it is read before it
+  // runs.
   bool changes = changes_databases(command);
+  RangeVar* copied = copied_table(command);
   Oid needed = database_to_hold(command, context);
   if (OidIsValid(needed)) enter_hook(database_watch->hold, needed);
   run(statement, query, read_only_tree, context, parameters, environment, destination, completion);
   if (changes) database_watch->changed();
-  note_if_copied(command);
+  if (copied != nullptr) note_copied(copied);
 }
 
 void see_object(ObjectAccessType access, Oid catalog, Oid object, int part, void* argument) {

@@ -12,17 +12,24 @@ bool is_in_block = false;
 bool will_chain = false;
 ProcessUtility_hook_type next_utility_hook = nullptr;
 
+// A procedure that rolls back takes the statement that called it along: all that is needed of it is
+// read before it runs.
 void run_utility(PlannedStmt* statement, const char* query, bool read_only_tree,
                  ProcessUtilityContext context, ParamListInfo parameters,
                  QueryEnvironment* environment, DestReceiver* destination,
                  QueryCompletion* completion) {
   auto run = next_utility_hook != nullptr ? next_utility_hook : standard_ProcessUtility;
+  const TransactionStmt* transaction =
+      IsA(statement->utilityStmt, TransactionStmt)
+          ? reinterpret_cast<TransactionStmt*>(statement->utilityStmt)
+          : nullptr;
+  const bool begins = transaction != nullptr && (transaction->kind == TRANS_STMT_BEGIN ||
+                                                 transaction->kind == TRANS_STMT_START);
+  const bool chains = transaction != nullptr && transaction->chain;
   run(statement, query, read_only_tree, context, parameters, environment, destination, completion);
-  if (!IsA(statement->utilityStmt, TransactionStmt)) return;
-  auto* transaction = reinterpret_cast<TransactionStmt*>(statement->utilityStmt);
-  if (transaction->kind == TRANS_STMT_BEGIN || transaction->kind == TRANS_STMT_START)
-    is_in_block = true;
-  will_chain = transaction->chain;
+  if (transaction == nullptr) return; // what it points to may be gone
+  if (begins) is_in_block = true;
+  will_chain = chains;
 }
 
 void at_transaction_event(XactEvent event, void*) {
