@@ -1,6 +1,7 @@
 #include "pg/procedure.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "pg/bridge.hpp"
 #include "pg/clock.hpp"
@@ -21,13 +22,17 @@ bool can_commit(FunctionCallInfo fcinfo) {
          !reinterpret_cast<CallContext*>(fcinfo->context)->atomic;
 }
 
+const char* name_of(FunctionCallInfo fcinfo) { return get_func_name(fcinfo->flinfo->fn_oid); }
+
 void require_commits(FunctionCallInfo fcinfo) {
   if (can_commit(fcinfo)) return;
   raise({.sqlstate = SqlState::active_transaction,
-         .message = "wait cannot run inside a transaction block",
+         .message = std::string("jobq.") + guarded<name_of>(fcinfo) +
+                    "() cannot run inside a transaction block",
          .detail = "It would hold the transaction's snapshot and locks while it sleeps.",
          .hint = "Turn autocommit on and CALL it as a statement of its own; procedures that call "
-                 "it must have neither SET nor SECURITY DEFINER."});
+                 "it must have neither SET nor SECURITY DEFINER, nor call it where EXCEPTION is "
+                 "handled."});
 }
 
 void connect() {
@@ -56,6 +61,7 @@ Datum enter_procedure(FunctionCallInfo fcinfo, Datum (*body)(Call&)) {
     Call call(fcinfo, CurrentMemoryContext);
     guarded<connect>();
     Datum result = body(call);
+    guarded<SPI_commit>();
     guarded<finish>();
     return result;
   });

@@ -7,7 +7,8 @@
 namespace jobq::pg {
 
 // As enter(), but with the caller's rights, and refused (25001) where nothing can be committed: in
-// a transaction block, or called by a function.
+// a transaction block, or called by a function. Afterwards a transaction as the caller's settings
+// say has begun.
 Datum enter_procedure(FunctionCallInfo fcinfo, Datum (*body)(Call&));
 
 // Ends the transaction and begins the next one, READ COMMITTED whatever the default is. Nothing of

@@ -202,13 +202,15 @@ Datum drop_queue(pg::Call& call) {
 bool make_queue(std::string_view name, const QueueSettings& settings) {
   if (find_queue(name)) return false;
   if (name == kDefaultQueue) note_queue(kUnmadeQueue);
-  return !insert_queue
-              .run({pg::int8(pg::next_number("queue_number")), pg::text(name),
-                    pg::int4(settings.limits.max_attempts), pg::int4(settings.limits.max_crashes),
-                    pg::int8(settings.lease), pg::int8(settings.back_off.base),
-                    pg::int8(settings.back_off.cap), keep_time(settings.keep_completed),
-                    keep_time(settings.keep_dead)})
-              .empty();
+  std::int64_t queue_id = pg::next_number("queue_number");
+  pg::Rows inserted =
+      insert_queue.run({pg::int8(queue_id), pg::text(name), pg::int4(settings.limits.max_attempts),
+                        pg::int4(settings.limits.max_crashes), pg::int8(settings.lease),
+                        pg::int8(settings.back_off.base), pg::int8(settings.back_off.cap),
+                        keep_time(settings.keep_completed), keep_time(settings.keep_dead)});
+  if (inserted.empty()) return false;
+  note_new_queue(queue_id);
+  return true;
 }
 
 JOBQ_WRITING(jobq_create_queue, create_queue)

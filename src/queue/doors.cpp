@@ -132,6 +132,13 @@ void knock_everywhere() {
   call_all();
 }
 
+void become_hungry(std::int64_t queue_id) {
+  Door& door = door_of(here(queue_id));
+  const pg::Locked locked(shared->lock);
+  door.hunger.add(here(queue_id));
+  door.tell();
+}
+
 Appetite::Appetite(std::int64_t queue_id)
     : queue_id_(queue_id), knocks_(door_of(here(queue_id)).knocks) {
   pg::full_barrier();

@@ -22,6 +22,9 @@ void knock_for_all(std::int64_t queue_id);
 // The same for every queue of the database.
 void knock_everywhere();
 
+// Those who LISTEN want to hear of the queue's next job.
+void become_hungry(std::int64_t queue_id);
+
 // A claim's view of how much was there. It is made before the claim's snapshot, so that what came
 // to be ready since is not missed.
 class Appetite {

@@ -17,6 +17,7 @@ struct QueueNote {
   std::int64_t taken = 0;
   bool is_all_taken = false;
   bool is_changed = false;
+  bool is_new = false;
 };
 
 pg::Notes<QueueNote>& queues() {
@@ -37,6 +38,7 @@ std::array<core::Microseconds, kChoreCount> earliest = kNothing;
 bool has_copied = false;
 
 void tell_of_commit(const QueueNote& note) {
+  if (note.is_new) become_hungry(note.queue_id);
   if (note.is_changed)
     knock_for_all(note.queue_id);
   else if (note.put > 0)
@@ -93,6 +95,8 @@ void note_ready(std::int64_t queue_id, std::int64_t jobs) { note_on(queue_id).pu
 void note_taken(std::int64_t queue_id, std::int64_t jobs) { note_on(queue_id).taken += jobs; }
 
 void note_all_taken(std::int64_t queue_id) { note_on(queue_id).is_all_taken = true; }
+
+void note_new_queue(std::int64_t queue_id) { note_on(queue_id).is_new = true; }
 
 void note_queue(std::int64_t queue_id) { note_on(queue_id).is_changed = true; }
 

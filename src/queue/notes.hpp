@@ -19,8 +19,10 @@ void note_taken(std::int64_t queue_id, std::int64_t jobs);
 // Before a statement that takes all it finds: it may fail when it has taken some.
 void note_all_taken(std::int64_t queue_id);
 
-// The queue was resumed, dropped or made: all who wait for it are to look again.
+// The queue was resumed or dropped: all who wait for it are to look again. It was made: who knew an
+// older one of its name wants to hear of its first job.
 void note_queue(std::int64_t queue_id);
+void note_new_queue(std::int64_t queue_id);
 
 // A row with this instant was put into a line.
 void note_instant(Chore chore, core::Microseconds instant);

@@ -21,12 +21,15 @@ namespace jobq::worker {
 
 namespace {
 
-constinit pg::Statement first_due("SELECT pg_catalog.min(run_at) FROM jobq.delayed"
-                                  " WHERE run_at OPERATOR(pg_catalog.<) $1");
+// As the sweep has it, a row whose job is not there is nobody's.
+constinit pg::Statement first_due("SELECT pg_catalog.min(d.run_at) FROM jobq.delayed AS d"
+                                  " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
+                                  " WHERE d.run_at OPERATOR(pg_catalog.<) $1");
 
 constinit pg::Statement
-    expired_leases("SELECT pg_catalog.count(*), pg_catalog.min(expires_at) FROM jobq.lease"
-                   " WHERE expires_at OPERATOR(pg_catalog.<) $1");
+    expired_leases("SELECT pg_catalog.count(*), pg_catalog.min(l.expires_at) FROM jobq.lease AS l"
+                   " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
+                   " WHERE l.expires_at OPERATOR(pg_catalog.<) $1");
 
 // A standby's feedback holds a snapshot without a transaction of its own.
 constinit pg::Statement

@@ -109,10 +109,12 @@ class Launcher {
   void hear_reports(core::Microseconds now) {
     for (const PlaceReport& report : collect_reports()) {
       auto found = databases_.find(report.database);
-      if (found == databases_.end())
-        dismiss(report.database);
-      else
+      if (found != databases_.end()) {
         hear(found->second, report, now);
+      } else {
+        dismiss(report.database);
+        close_place(report.database); // if nobody is in it
+      }
     }
   }
 
