@@ -1,5 +1,5 @@
-// How often something may be done: at once after a silence, `burst` times in a row, and then once
-// in `interval`.
+// How soon after one another something may be done. What comes alone is done at once; what comes
+// again and again is done in intervals that double from `least` to `most`.
 #pragma once
 
 #include "core/duration.hpp"
@@ -8,16 +8,19 @@ namespace jobq::core {
 
 class Pace {
  public:
-  Pace(Microseconds interval, int burst) : interval_(interval), slack_(interval * (burst - 1)) {}
+  Pace(Microseconds least, Microseconds most) : least_(least), most_(most), interval_(least) {}
 
   // 0: now; else how long to wait until then.
   Microseconds wait_at(Microseconds now) const;
+
+  // It is done. If that was due as soon as the interval was over, or nearly so, it came in a row.
   void note(Microseconds now);
 
  private:
+  Microseconds least_;
+  Microseconds most_;
   Microseconds interval_;
-  Microseconds slack_;
-  Microseconds next_ = 0; // when the next would be due if all were done evenly
+  Microseconds next_ = 0;
 };
 
 } // namespace jobq::core

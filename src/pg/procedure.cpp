@@ -61,7 +61,7 @@ Datum enter_procedure(FunctionCallInfo fcinfo, Datum (*body)(Call&)) {
     Call call(fcinfo, CurrentMemoryContext);
     guarded<connect>();
     Datum result = body(call);
-    guarded<SPI_commit>();
+    if (XactIsoLevel != DefaultXactIsoLevel) guarded<SPI_commit>();
     guarded<finish>();
     return result;
   });

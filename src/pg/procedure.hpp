@@ -7,8 +7,8 @@
 namespace jobq::pg {
 
 // As enter(), but with the caller's rights, and refused (25001) where nothing can be committed: in
-// a transaction block, or called by a function. Afterwards a transaction as the caller's settings
-// say has begun.
+// a transaction block, or called by a function. The transaction that goes on afterwards has the
+// isolation level that the caller's are to have.
 Datum enter_procedure(FunctionCallInfo fcinfo, Datum (*body)(Call&));
 
 // Ends the transaction and begins the next one, READ COMMITTED whatever the default is. Nothing of

@@ -204,8 +204,9 @@ Claim read_claim(const pg::Call& call, int position) {
 // and passes over those that another holds. A job whose limits are reached is buried on the way, so
 // it does not stand in front of healthy ones.
 std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view name, const Claim& claim) {
+  const Appetite before(kUnmadeQueue); // the queue may come to be made while it is looked up
   std::optional<Queue> queue = share_queue_if_made(name);
-  const Appetite appetite(queue ? queue->queue_id : kUnmadeQueue);
+  const Appetite appetite = queue ? Appetite(queue->queue_id) : before;
   if (!queue || is_paused_now(*queue)) {
     appetite.stay_hungry();
     return 0;

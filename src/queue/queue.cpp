@@ -136,8 +136,16 @@ std::optional<Queue> find_queue(std::string_view name) {
   return remember(read(by_name.run({pg::text(name)})));
 }
 
+// Of a queue that the session knows only its number need be right.
 std::optional<Queue> read_queue(std::string_view name) {
-  return read(by_name.run({pg::text(name)}));
+  std::optional<Queue> known = find_queue(name);
+  if (!known) return read(by_name.run({pg::text(name)}));
+  pg::FreshSnapshot snapshot(pg::View::latest);
+  pg::Table queues(QueueTable::shape);
+  pg::IndexWalk walk(queues, "queue_pkey");
+  if (!walk.seek({pg::int8(known->queue_id)})) return read(by_name.run({pg::text(name)}));
+  known->is_paused = walk.boolean(QueueTable::paused);
+  return known;
 }
 
 std::optional<Queue> find_queue(std::int64_t queue_id) {

@@ -41,8 +41,8 @@ class Wait {
 
   // Which queue has something; nothing at the timeout.
   std::optional<std::size_t> run() {
+    pg::commit_and_go_on();
     for (;;) {
-      pg::commit_and_go_on();
       sleeper_.take_token();
       Look look = look_at_queues();
       if (look.ready) {

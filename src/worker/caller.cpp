@@ -17,9 +17,9 @@ namespace {
 
 constexpr const char* kChannel = "jobq";
 
-// Between two rounds of calls.
-constexpr core::Microseconds kInterval = core::kSecond / 20;
-constexpr int kBurst = 1;
+// Between two rounds of calls: the least after one that came alone, the most when they keep coming.
+constexpr core::Microseconds kLeast = 10'000;
+constexpr core::Microseconds kMost = 51'000;
 
 // 0 stands for the queue `default`, called before it had a number.
 constinit pg::Statement
@@ -38,7 +38,7 @@ void notify_of(const queue::Calls& calls) {
 
 } // namespace
 
-Caller::Caller() : pace_(kInterval, kBurst) {}
+Caller::Caller() : pace_(kLeast, kMost) {}
 
 // While it is quiet, calls come without waking anybody, so they are looked for when it is over.
 core::Microseconds Caller::wait_at(core::Microseconds now) const {

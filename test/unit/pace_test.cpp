@@ -1,81 +1,76 @@
 #include "core/pace.hpp"
 
-#include <random>
-#include <vector>
+#include <algorithm>
 
 #include <gtest/gtest.h>
 
 namespace jobq::core {
 namespace {
 
-constexpr Microseconds kInterval = 50'000;
-constexpr int kBurst = 4;
-constexpr Microseconds kNoon = 12 * kHour;
+constexpr Microseconds kLeast = 10'000;
+constexpr Microseconds kMost = 51'000;
+constexpr Microseconds kStart = 1'000'000;
 
 TEST(Pace, TheFirstIsAtOnce) {
-  Pace pace(kInterval, kBurst);
-  EXPECT_EQ(pace.wait_at(kNoon), 0);
-  EXPECT_EQ(pace.wait_at(0), 0);
+  Pace pace(kLeast, kMost);
+  EXPECT_EQ(pace.wait_at(kStart), 0);
 }
 
-TEST(Pace, ABurstIsFreeAndThenOneInAnInterval) {
-  Pace pace(kInterval, kBurst);
-  for (int i = 0; i < kBurst; ++i) {
-    EXPECT_EQ(pace.wait_at(kNoon), 0) << i;
-    pace.note(kNoon);
+TEST(Pace, TheNextWaitsForTheLeastInterval) {
+  Pace pace(kLeast, kMost);
+  pace.note(kStart);
+  EXPECT_EQ(pace.wait_at(kStart), kLeast);
+  EXPECT_EQ(pace.wait_at(kStart + kLeast - 1), 1);
+  EXPECT_EQ(pace.wait_at(kStart + kLeast), 0);
+}
+
+// How often it is done in ten seconds when it is wanted every `gap`, and the longest wait.
+struct Outcome {
+  int times = 0;
+  Microseconds longest = 0;
+};
+Outcome wanted_every(Microseconds gap) {
+  Pace pace(kLeast, kMost);
+  Outcome outcome;
+  for (Microseconds wanted = kStart, done = 0; wanted < kStart + 10 * kSecond; wanted += gap) {
+    if (wanted <= done) continue; // done already, with an earlier one
+    done = wanted + pace.wait_at(wanted);
+    pace.note(done);
+    ++outcome.times;
+    outcome.longest = std::max(outcome.longest, done - wanted);
   }
-  EXPECT_EQ(pace.wait_at(kNoon), kInterval);
-  EXPECT_EQ(pace.wait_at(kNoon + kInterval - 1), 1);
-  EXPECT_EQ(pace.wait_at(kNoon + kInterval), 0);
-  pace.note(kNoon + kInterval);
-  EXPECT_EQ(pace.wait_at(kNoon + kInterval), kInterval);
+  return outcome;
 }
 
-TEST(Pace, WithoutABurstItIsEven) {
-  Pace pace(kInterval, 1);
-  pace.note(kNoon);
-  EXPECT_EQ(pace.wait_at(kNoon), kInterval);
-  EXPECT_EQ(pace.wait_at(kNoon + kInterval), 0);
-}
-
-TEST(Pace, ALongSilenceSavesUpNoMoreThanABurst) {
-  Pace pace(kInterval, kBurst);
-  pace.note(kNoon);
-  for (int i = 0; i < kBurst; ++i) {
-    EXPECT_EQ(pace.wait_at(kNoon + kHour), 0);
-    pace.note(kNoon + kHour);
+TEST(Pace, WhatComesAloneNeverWaits) {
+  for (Microseconds gap : {20'000, 30'000, 50'000, 51'000, 1'000'000}) {
+    Outcome outcome = wanted_every(gap);
+    EXPECT_EQ(outcome.longest, 0) << gap;
+    EXPECT_EQ(outcome.times, (10 * kSecond + gap - 1) / gap) << gap;
   }
-  EXPECT_EQ(pace.wait_at(kNoon + kHour), kInterval);
 }
 
-TEST(Pace, WhatIsDoneBeforeItsTimeIsWaitedForAfterwards) {
-  Pace pace(kInterval, 1);
-  pace.note(kNoon);
-  pace.note(kNoon);
-  EXPECT_EQ(pace.wait_at(kNoon), 2 * kInterval);
+TEST(Pace, WhatComesAgainAndAgainIsDoneTwentyTimesASecond) {
+  for (Microseconds gap : {100, 200, 1'000, 5'000}) {
+    Outcome outcome = wanted_every(gap);
+    EXPECT_LE(outcome.times, 200) << gap;
+    EXPECT_GE(outcome.times, 150) << gap;
+    EXPECT_LE(outcome.longest, kMost) << gap;
+  }
 }
 
-// Whoever is in a hurry and asks before each: never more than burst + one for each interval, in any
-// stretch of time; and nobody waits longer than an interval.
-TEST(Pace, HoldsOverAnyStretchOfTime) {
-  std::mt19937 random(7);
-  Pace pace(kInterval, kBurst);
-  std::vector<Microseconds> done;
-  Microseconds now = kNoon;
-  for (int i = 0; i < 3000; ++i) {
-    if (std::uniform_int_distribution(0, 9)(random) == 0)
-      now += std::uniform_int_distribution<Microseconds>(0, 5 * kInterval)(random);
-    Microseconds wait = pace.wait_at(now);
-    ASSERT_LE(wait, kInterval);
-    now += wait;
-    ASSERT_EQ(pace.wait_at(now), 0);
+TEST(Pace, AfterASilenceItIsAtOnceAgain) {
+  Pace pace(kLeast, kMost);
+  Microseconds now = kStart;
+  for (int i = 0; i < 10; ++i) {
+    now += pace.wait_at(now);
     pace.note(now);
-    done.push_back(now);
   }
-  for (std::size_t from = 0; from < done.size(); ++from)
-    for (std::size_t to = from; to < done.size() && to < from + 200; ++to)
-      ASSERT_LE(static_cast<Microseconds>(to - from + 1),
-                kBurst + (done[to] - done[from]) / kInterval);
+  EXPECT_EQ(pace.wait_at(now), kMost);
+  now += kMost + kLeast;
+  EXPECT_EQ(pace.wait_at(now), 0);
+  pace.note(now);
+  EXPECT_EQ(pace.wait_at(now), kLeast);
 }
 
 } // namespace
