@@ -1,6 +1,8 @@
 // Every setting of jobq: what it is called, its default and its bounds.
 #pragma once
 
+#include "core/duration.hpp"
+
 namespace jobq::settings {
 
 enum ClaimInTransaction { kWarn, kAllow, kError };
@@ -11,6 +13,10 @@ extern int sweep_grace; // milliseconds
 extern bool enabled;
 extern int sweep_interval;         // milliseconds
 extern int database_scan_interval; // seconds
+
+// Lengths of time, as everybody counts them.
+inline core::Microseconds grace() { return core::Microseconds{sweep_grace} * 1000; }
+inline core::Microseconds longest_rest() { return core::Microseconds{sweep_interval} * 1000; }
 
 void define();
 

@@ -18,7 +18,8 @@ class Upkeep {
   State state() const { return state_; }
 
   // When a manager is to be started; only if wanted.
-  Microseconds try_at() const { return try_at_; } // 0: at once
+  Microseconds try_at() const { return try_at_; }         // 0: at once
+  Microseconds started_at() const { return started_at_; } // the last time
   bool is_due(Microseconds now) const { return state_ == State::wanted && try_at_ <= now; }
 
   // Somebody knows that there is something new in the database. While a manager is there or on its

@@ -121,13 +121,6 @@ void lower_mark(Chore chore, core::Microseconds instant) {
   });
 }
 
-void unread_marks() {
-  change(pg::my_database(), [](Entry& entry) {
-    entry.marks.fill({});
-    return true;
-  });
-}
-
 void note_copy(core::Microseconds now) {
   change(pg::my_database(), [now](Entry& entry) {
     entry.marks.fill({});
@@ -166,6 +159,11 @@ void take_over(core::Microseconds now) {
 core::Microseconds mark_of(Chore chore) { return my_mark(chore).instant; }
 
 core::Microseconds last_copy() { return mine->copied_at; }
+
+void unread_marks() {
+  const pg::Locked locked(shared->lock);
+  mine->marks.fill({});
+}
 
 void begin_reading(Chore chore) {
   const pg::Locked locked(shared->lock);

@@ -22,7 +22,6 @@ inline constexpr int kChoreCount = 3;
 
 // A row with this instant can be seen in the chore's line.
 void lower_mark(Chore chore, core::Microseconds instant);
-void unread_marks();
 // COPY has put rows into the tables: a restore may be under way. By the monotonic clock.
 void note_copy(core::Microseconds now);
 
@@ -40,6 +39,7 @@ bool tell_of_change();
 void take_over(core::Microseconds now);
 
 core::Microseconds mark_of(Chore chore);
+void unread_marks();            // all lines are to be read again
 core::Microseconds last_copy(); // 0: none since this process is the manager
 void begin_reading(Chore chore);
 void end_reading(Chore chore, core::Microseconds left);

@@ -24,7 +24,6 @@ namespace jobq::queue {
 
 namespace {
 
-constexpr std::int64_t kPage = 1000;
 constexpr std::int32_t kMostJobs = 1'000'000;
 
 // $1: until when; $2: jobs that have failed in this sweep. A row whose job is not there is left: a
@@ -128,8 +127,7 @@ Swept promote(const pg::Rows& rows, Rows chosen, TimestampTz now) {
 pg::Rows find_expired(TimestampTz now, pg::Value failed, std::size_t most) {
   core::Watch watch = pg::look_at_clocks();
   return next_expired.run({pg::instant(now), failed, pg::instant(watch.disturbed_at),
-                           pg::int8(std::int64_t{settings::sweep_grace} * 1000),
-                           pg::int8(now - watch.disturbed_at)},
+                           pg::int8(settings::grace()), pg::int8(now - watch.disturbed_at)},
                           most);
 }
 

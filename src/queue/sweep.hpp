@@ -38,7 +38,10 @@ struct Page {
   std::vector<BadJob> bad;
 };
 
-// Does the first rows that are due, at most so many and at most 1,000, in the caller's transaction.
+// The most rows of a page.
+inline constexpr std::int64_t kPage = 1000;
+
+// Does the first rows that are due, at most so many and at most kPage, in the caller's transaction.
 // Jobs in `passed` are passed over; a bad one is added to it.
 Page sweep_page(Chore chore, std::int64_t most, std::vector<std::int64_t>& passed);
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "pg/clock.hpp"
-#include "pg/log.hpp"
 #include "pg/notify.hpp"
 #include "pg/statement.hpp"
 #include "pg/transaction.hpp"
@@ -55,11 +54,9 @@ void Caller::work() {
   queue::Calls calls = queue::take_calls();
   std::optional<pg::Error> error = step("notify", [&] { notify_of(calls); });
   if (!error) return troubles_.end();
-  if (pg::is_asked_to_leave()) return;
   queue::call_again(calls);
-  not_before_ = pg::monotonic_now() + troubles_.wait_after(*error);
-  if (troubles_.is_news(*error))
-    pg::log_now("jobq manager: cannot notify listeners: " + describe(*error));
+  not_before_ =
+      pg::monotonic_now() + troubles_.meet(*error, "jobq manager: cannot notify listeners");
 }
 
 void Caller::be_quiet_for_a_while() {

@@ -13,14 +13,11 @@ namespace jobq::worker {
 
 namespace {
 
-constexpr std::int64_t kPage = 1000;
 constexpr std::size_t kMostPassed = 10'000;
 constexpr int kMostLines = 5;
 
 // Between two steps of a chore whose rows keep coming, so that they are done together.
 constexpr core::Microseconds kGathering = core::kSecond / 200;
-
-core::Microseconds sweep_interval() { return std::int64_t{settings::sweep_interval} * 1000; }
 
 } // namespace
 
@@ -29,7 +26,7 @@ core::Microseconds sweep_interval() { return std::int64_t{settings::sweep_interv
 core::Microseconds ChoreKeeper::restored_at() const {
   core::Microseconds copied_at = queue::last_copy();
   if (chore_ == queue::Chore::promote || copied_at == 0) return 0;
-  return copied_at + std::int64_t{settings::sweep_grace} * 1000;
+  return copied_at + settings::grace();
 }
 
 bool ChoreKeeper::is_due(core::Microseconds now) const { return wait_at(now) <= 0; }
@@ -47,12 +44,14 @@ void ChoreKeeper::work() {
   queue::Page page;
   queue::Rest rest = {.is_any_due = false, .next = mark};
   std::optional<pg::Error> error = step(queue::verb_of(chore_), [&] {
-    page = queue::sweep_page(chore_, kPage, passed_);
+    page = queue::sweep_page(chore_, queue::kPage, passed_);
     rest = page.is_last ? queue::rest_after(chore_, page, passed_) : queue::Rest{.next = 0};
   });
   queue::end_reading(chore_, error ? mark : rest.next);
   if (error)
-    fail(*error);
+    not_before_ = pg::monotonic_now() +
+                  troubles_.meet(*error, "jobq manager: cannot " +
+                                             std::string(queue::verb_of(chore_)) + " jobs");
   else
     succeed(page, rest);
 }
@@ -60,14 +59,6 @@ void ChoreKeeper::work() {
 void ChoreKeeper::look_again() {
   passed_.clear();
   if (complained_.size() > kMostPassed) complained_.clear();
-}
-
-void ChoreKeeper::fail(const pg::Error& error) {
-  if (pg::is_asked_to_leave()) return;
-  not_before_ = pg::monotonic_now() + troubles_.wait_after(error);
-  if (troubles_.is_news(error))
-    pg::log_now("jobq manager: cannot " + std::string(queue::verb_of(chore_)) +
-                " jobs: " + describe(error));
 }
 
 // Rows that are due but that nobody may take now are looked at again after a while, and hold up no
@@ -78,7 +69,7 @@ void ChoreKeeper::succeed(const queue::Page& page, const queue::Rest& rest) {
   if (passed_.size() > kMostPassed) passed_.clear();
   core::Microseconds now = pg::monotonic_now();
   second_look_at_.reset();
-  if (rest.is_any_due) second_look_at_ = now + std::min(sweep_interval(), core::kSecond);
+  if (rest.is_any_due) second_look_at_ = now + std::min(settings::longest_rest(), core::kSecond);
   not_before_ = page.is_last ? now + kGathering : 0;
 }
 

@@ -33,7 +33,6 @@ class ChoreKeeper {
 
  private:
   core::Microseconds restored_at() const;
-  void fail(const pg::Error& error);
   void succeed(const queue::Page& page, const queue::Rest& rest);
   void complain_of(const std::vector<queue::BadJob>& bad);
 

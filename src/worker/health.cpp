@@ -63,8 +63,6 @@ std::string seconds(core::Microseconds length) {
   return tenths.insert(tenths.size() - 1, 1, '.') + " s";
 }
 
-core::Microseconds sweep_interval() { return std::int64_t{settings::sweep_interval} * 1000; }
-
 // What somebody has put in as -infinity counts as an old instant.
 core::Microseconds age(TimestampTz instant) {
   return pg::now() - std::max<TimestampTz>(instant, 0);
@@ -114,7 +112,7 @@ void report_manager(Report& report) {
              "process " + std::to_string(manager->process_id) + " has managed this database for " +
                  seconds(age(manager->since)));
   core::Microseconds silent = age(std::max(manager->swept_at, manager->since));
-  report.add("last sweep", silent < kLate + sweep_interval(),
+  report.add("last sweep", silent < kLate + settings::longest_rest(),
              "the manager was last at work " + seconds(silent) + " ago");
 }
 
@@ -135,8 +133,7 @@ Finding look_at_leases() {
   pg::Rows rows = expired_leases.run_freely({pg::instant(pg::now())});
   std::optional<TimestampTz> expires_at = rows.int8_or_null(0, 1);
   if (!expires_at) return {.is_ok = true, .message = "no lease has expired"};
-  core::Microseconds grace = std::int64_t{settings::sweep_grace} * 1000;
-  return {.is_ok = age(*expires_at) < grace + sweep_interval() + kLate,
+  return {.is_ok = age(*expires_at) < settings::grace() + settings::longest_rest() + kLate,
           .message = std::to_string(rows.int8(0, 0)) + " leases have expired, the first " +
                      seconds(age(*expires_at)) + " ago, and are not swept yet"};
 }

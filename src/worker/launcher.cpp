@@ -36,7 +36,6 @@ struct Database {
   std::string name;
   core::Upkeep upkeep;
   std::optional<pg::StartedWorker> worker; // while it is starting
-  core::Microseconds started_at = 0;
 };
 
 using State = core::Upkeep::State;
@@ -86,11 +85,8 @@ class Launcher {
     std::vector<pg::Database> there;
     std::optional<pg::Error> error =
         pg::in_turn("looking for databases", [&] { there = pg::list_databases(); });
-    if (error && pg::is_asked_to_leave()) return;
     if (error) {
-      next_look_try_ = now + troubles_.wait_after(*error);
-      if (troubles_.is_news(*error))
-        pg::log_now("jobq launcher: cannot list the databases: " + describe(*error));
+      next_look_try_ = now + troubles_.meet(*error, "jobq launcher: cannot list the databases");
       return;
     }
     troubles_.end();
@@ -139,7 +135,7 @@ class Launcher {
       if (database.upkeep.state() != State::starting) continue;
       bool is_stopped =
           database.worker && database.worker->state() == pg::StartedWorker::State::stopped;
-      if (!is_stopped && now - database.started_at < kLongestStart) continue;
+      if (!is_stopped && now - database.upkeep.started_at() < kLongestStart) continue;
       close_place(oid);
       database.worker.reset();
       database.upkeep.note_failure(now);
@@ -171,7 +167,6 @@ class Launcher {
       return;
     }
     lacks_ = 0;
-    database.started_at = now;
     database.upkeep.note_start(now);
   }
 
@@ -203,7 +198,7 @@ class Launcher {
       const core::Upkeep& upkeep = database.upkeep;
       is_starting |= upkeep.state() == State::starting;
       if (upkeep.state() == State::starting)
-        next = std::min(next, database.started_at + kLongestStart);
+        next = std::min(next, upkeep.started_at() + kLongestStart);
       if (upkeep.state() == State::wanted && !is_held(oid))
         next_start = std::min(next_start, std::max(upkeep.try_at(), next_place_try_));
     }

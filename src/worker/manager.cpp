@@ -101,7 +101,7 @@ class Manager {
   core::Microseconds until_next() const {
     if (queue::has_change()) return 0;
     core::Microseconds now = pg::monotonic_now();
-    core::Microseconds next = std::int64_t{settings::sweep_interval} * 1000;
+    core::Microseconds next = settings::longest_rest();
     for (const ChoreKeeper& chore : chores_) next = std::min(next, chore.wait_at(now));
     return std::min(next, caller_.wait_at(now));
   }

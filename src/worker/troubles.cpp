@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "pg/background.hpp"
 #include "pg/clock.hpp"
+#include "pg/log.hpp"
 
 namespace jobq::worker {
 
@@ -11,6 +13,12 @@ namespace {
 constexpr int kMostDoublings = 5; // 32 s
 
 } // namespace
+
+core::Microseconds Troubles::meet(const pg::Error& error, const std::string& what) {
+  if (!pg::is_asked_to_leave() && is_news(error))
+    pg::log_now(what + ": " + error.message() + " (" + error.sqlstate_text() + ")");
+  return wait_after(error);
+}
 
 core::Microseconds Troubles::wait_after(const pg::Error& error) {
   if (error.sqlstate() == ERRCODE_LOCK_NOT_AVAILABLE) return core::kSecond;
@@ -28,10 +36,6 @@ bool Troubles::is_news(const pg::Error& error) {
 void Troubles::end() {
   failures_ = 0;
   said_ = 0;
-}
-
-std::string describe(const pg::Error& error) {
-  return std::string(error.message()) + " (" + error.sqlstate_text() + ")";
 }
 
 } // namespace jobq::worker
