@@ -1,0 +1,167 @@
+"""Damages of what was written down, or of the tables (in a transaction that is rolled back). An audit must find each, and name it as what
+it is; or it proves nothing."""
+import copy
+
+from audit import Audit
+from log import Story
+
+SOME_FAILURE = '(SELECT job_id, attempt FROM jobq.failure LIMIT 1)'
+MANY_FAILURES = """WITH j AS (SELECT job_id FROM jobq.job JOIN jobq.finished USING (job_id) WHERE job_id NOT IN (SELECT job_id FROM chaos.reset) LIMIT 1),
+    f AS (UPDATE jobq.finished SET attempt = 10 WHERE job_id = (SELECT job_id FROM j))
+    INSERT INTO jobq.failure (job_id, attempt, kind, claimed_at, failed_at, worker) SELECT job_id, a, 'expired', now(), now(), 'w' FROM j, generate_series(1, 10) AS a
+    ON CONFLICT (job_id, attempt) DO UPDATE SET kind = 'expired'"""
+
+
+class Damaged:
+    """A copy of the story in which one thing is otherwise."""
+
+    def __init__(self, story):
+        self.story = copy.deepcopy(story)
+
+    def first(self, do, fits=lambda operation: True):
+        return next(operation for operation in self.story.operations if operation['do'] == do and operation['outcome'] == 'done' and fits(operation))
+
+    def without(self, operation):
+        return Story([other for other in self.story.operations if other is not operation], self.story.events)
+
+    def and_again(self, operation, **fields):
+        return Story(self.story.operations + [{**copy.deepcopy(operation), **fields}], self.story.events)
+
+    def and_event(self, **fields):
+        return Story(self.story.operations, self.story.events + [{'actor': 'main', 'mono': 0, **fields}])
+
+    def changed(self, operation, **fields):
+        operation.update(fields)
+        return Story(self.story.operations, self.story.events)
+
+
+def held(operation):
+    return operation['answer'] and operation['answer'][0]
+
+
+def of_the_log(story):
+    def damaged(change):
+        return lambda: change(Damaged(story))
+
+    def move_claim(damage, seconds):
+        """The second claim of a job whose first lease expired."""
+        ended = {(o['job'], o['attempt']) for do in ('complete', 'fail', 'snooze') for o in damage.story.by[do] if o['outcome'] != 'raised'}
+        rows = {(row[0], row[1]): row for claim in damage.story.done('claim') for row in claim['answer']}
+        unsure = {tuple(t) for o in damage.story.operations for t in o.get('ending', []) + o.get('tokens', [])}
+        job, attempt = next(t for t in rows if (t[0], t[1] + 1) in rows and t not in ended and t not in unsure)
+        rows[job, attempt + 1][3] = rows[job, attempt][3] + seconds
+        return Story(damage.story.operations, damage.story.events)
+
+    yield 'a token was handed out twice', damaged(lambda d: d.and_again(d.first('claim', lambda o: o['answer'])))
+    yield 'an attempt was ended twice', damaged(lambda d: d.and_again(d.first('complete', held)))
+    yield 'an attempt was ended that nobody was given', damaged(lambda d: d.and_again(d.first('complete', held), attempt=10**6))
+    yield 'is recorded as', damaged(lambda d: d.changed(d.first('fail', held), do='complete'))
+    yield 'that nobody ended so', damaged(lambda d: d.without(d.first('complete', held)))
+    yield 'that nobody ended so', damaged(lambda d: d.without(d.first('fail', held)))
+    yield 'an attempt without an end', damaged(lambda d: d.without(d.first('snooze', held)))
+    yield 'two leases at once', damaged(lambda d: move_claim(d, 0.001))
+    yield 'attempts go back in time', damaged(lambda d: move_claim(d, -1))
+    yield 'an attempt that nobody claimed', damaged(lambda d: d.without(d.first('claim', lambda o: o['answer'])))
+    yield 'a committed claim is not counted', damaged(lambda d: d.and_again(
+        d.first('claim', lambda o: o['answer']), answer=[[d.first('claim', lambda o: o['answer'])['answer'][0][0], 1000, 'x', 0, 1]]))
+    yield 'an acknowledged job is lost', damaged(lambda d: d.and_again(d.first('enqueue'), answer=[10**15], label='nobody/1'))
+    yield 'a job that nobody enqueued', damaged(lambda d: d.without(d.first('enqueue')))
+    yield 'a job that nobody enqueued', damaged(lambda d: d.changed(d.first('enqueue'), outcome='raised'))
+    yield 'a key was given to two', damaged(lambda d: d.changed(second_of_a_key(d), received=0, mode='keep'))
+    yield 'half a batch is there', damaged(lambda d: d.changed(d.first('enqueue', lambda o: o['number'] == 6), outcome='unknown', number=7))
+    yield 'a lease was renewed that nobody was given', damaged(lambda d: d.and_again(d.first('renew', held), attempt=10**6))
+    yield 'a lease was renewed after its end', damaged(lambda d: d.and_again(d.first('renew', held), **token_of(d.first('complete', held)), mono=10**9))
+    yield 'a lease expired before its time', damaged(lambda d: d.and_again(d.first('renew', held), **expired_of(d), answer=[10**10, 0]))
+    yield 'a stale token was accepted', damaged(lambda d: d.and_again(d.first('renew', held), **early_of(d), mono=10**9))
+    yield 'the sweeps counted other', damaged(lambda d: d.changed(d.first('sweep'), answer=[0, 10**6, 0]))
+    yield 'unexpected error', damaged(lambda d: d.and_event(event='error', message='x'))
+    yield 'the run did not come to its end', damaged(lambda d: Story(d.story.operations, [e for e in d.story.events if e['event'] != 'ended']))
+    yield 'nobody ever did', damaged(lambda d: Story([o for o in d.story.operations if o['do'] != 'renew'], d.story.events))
+    yield 'a process grows', damaged(lambda d: Story(d.story.operations, d.story.events + [
+        {'event': 'memory', 'actor': 'main', 'what': 'w', 'pid': 1, 'kilobytes': 1000 * n} for n in range(60)]))
+    yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, kind='x'))
+
+
+def second_of_a_key(damage):
+    """Made as soon as the first one was."""
+    seen = {}
+    for operation in damage.story.done('enqueue keyed'):
+        key = operation['queue'], operation['key']
+        if operation['answer'][1]:
+            first = seen.setdefault(key, operation)
+            if first is not operation and first['received'] < operation['received']:
+                first['received'] = -1
+                return operation
+    raise StopIteration
+
+
+def token_of(operation):
+    return {'job': operation['job'], 'attempt': operation['attempt']}
+
+
+def early_of(damage):
+    """A token whose job was claimed again."""
+    tokens = {(row[0], row[1]) for claim in damage.story.done('claim') for row in claim['answer']}
+    job, attempt = next(t for t in sorted(tokens) if (t[0], t[1] + 1) in tokens)
+    return {'job': job, 'attempt': attempt}
+
+
+def expired_of(damage):
+    return {'job': damage.expired[0], 'attempt': damage.expired[1]}
+
+
+def first_expiry(damage):
+    return damage.expired[2]
+
+
+def of_the_tables(job):
+    yield 'a job that is not in exactly one line', f'DELETE FROM jobq.finished WHERE job_id = {job}'
+    yield 'a job that is not in exactly one line', f'INSERT INTO jobq.delayed SELECT job_id, queue_id, now(), 1, 1, 0 FROM jobq.job WHERE job_id = {job}'
+    yield 'a line without its job', f'DELETE FROM jobq.job WHERE job_id = {job}'
+    yield 'an acknowledged job is lost', f'DELETE FROM jobq.job WHERE job_id = {job}'
+    yield 'a line of another queue than its job', f'UPDATE jobq.finished SET queue_id = queue_id + 1 WHERE job_id = {job}'
+    yield 'a job without a queue', "DELETE FROM jobq.queue WHERE name = 'chaos a'"
+    yield 'a key without a live job', f"INSERT INTO jobq.key SELECT queue_id, 'k', job_id FROM jobq.job WHERE job_id = {job}"
+    yield 'a live keyed job without its key', """WITH f AS (DELETE FROM jobq.finished WHERE job_id = (SELECT max(job_id) FROM jobq.job WHERE job_key IS NOT NULL) RETURNING *)
+        INSERT INTO jobq.delayed SELECT job_id, queue_id, now(), attempt, tries, 0 FROM f"""
+    yield 'two live jobs with one key', """WITH k AS (SELECT queue_id, job_key FROM jobq.job WHERE job_key IS NOT NULL GROUP BY 1, 2 HAVING count(*) > 1 LIMIT 1),
+        f AS (DELETE FROM jobq.finished WHERE job_id IN (SELECT job_id FROM jobq.job JOIN k USING (queue_id, job_key)) RETURNING *)
+        INSERT INTO jobq.delayed SELECT job_id, queue_id, now(), attempt, tries, 0 FROM f"""
+    yield 'live jobs after the drain', f"""WITH f AS (DELETE FROM jobq.finished WHERE job_id = {job} RETURNING *)
+        INSERT INTO jobq.delayed SELECT job_id, queue_id, now(), attempt, tries, 0 FROM f"""
+    yield 'an enqueue exists twice', f"UPDATE jobq.job SET payload = (SELECT payload FROM jobq.job WHERE job_id = {job})"
+    yield 'a failure without its job', 'INSERT INTO jobq.failure SELECT 10^15::bigint, attempt, kind, claimed_at, failed_at, worker, error FROM jobq.failure LIMIT 1'
+    yield 'an attempt without an end', "DELETE FROM jobq.failure WHERE kind = 'expired'"
+    yield 'a failure of an attempt that never was', f'UPDATE jobq.failure SET attempt = attempt + 1000 WHERE (job_id, attempt) = {SOME_FAILURE}'
+    yield 'recorded under another worker', f"UPDATE jobq.failure SET worker = 'x' WHERE (job_id, attempt) = {SOME_FAILURE}"
+    yield 'an attempt with two ends', f"INSERT INTO jobq.failure SELECT job_id, attempt, 'error', claimed_at, ended_at, worker FROM jobq.finished WHERE job_id = {job}"
+    yield 'more tries than the limit', MANY_FAILURES
+    yield 'more deaths of workers in a row than the limit', MANY_FAILURES
+    yield 'an attempt that nobody claimed', f'UPDATE jobq.finished SET attempt = attempt + 1 WHERE job_id = {job}'
+    yield 'a committed claim is not counted', f'UPDATE jobq.finished SET attempt = attempt - 1 WHERE job_id = {job}'
+    yield 'whose complete was acknowledged is recorded as', f"UPDATE jobq.finished SET state = 'dead' WHERE job_id = {job}"
+    yield 'a death without a reason', f"UPDATE jobq.finished SET state = 'dead', reason = NULL WHERE job_id = {job}"
+    yield 'a completed job without its effect', f'DELETE FROM chaos.effect WHERE job_id = {job}'
+    yield 'an effect that exists twice', f'INSERT INTO chaos.effect SELECT * FROM chaos.effect WHERE job_id = {job}'
+    yield 'an effect of a job that is not completed', 'UPDATE chaos.effect SET attempt = attempt + 1'
+    yield 'an effect of nobody', "INSERT INTO chaos.effect VALUES (0, 1, 'x')"
+
+
+def not_found(db, story):
+    """Those that the audit missed."""
+    Damaged.expired = db.execute("SELECT job_id, attempt, extract(epoch FROM failed_at)::float8 FROM jobq.failure WHERE kind = 'expired' ORDER BY failed_at LIMIT 1").fetchone()
+    missed = []
+
+    def audited(name, damaged, server_log=''):
+        if not any(name in finding for finding in Audit(db, damaged, server_log).contradictions()):
+            missed.append(name)
+
+    audited('the server log has', story, '\nERROR:  deadlock detected\n')
+    for name, damaged in of_the_log(story):
+        audited(name, damaged())
+    completed = next(o for o in story.done('complete') if o['answer'][0])
+    for name, statement in of_the_tables(completed['job']):
+        with db.transaction(force_rollback=True):
+            db.execute(statement)
+            audited(name, story)
+    return missed

@@ -1,0 +1,41 @@
+"""After the crowd has gone: every job is brought to its end, so that none can hide in a line."""
+import time
+
+from worker import CLAIMED, Worker, columns, one_a_job
+
+
+class Drain(Worker):
+    role = 'drain'
+
+    def drained(self, seconds):
+        """Whether no live job is left, within so many seconds."""
+        self.run.until.value = time.monotonic() + seconds
+        self.connect()
+        for queue in self.run.queues:
+            self.act('resume', lambda _, q=queue: self.rows('SELECT jobq.resume_queue(%s)', q) and None)
+        while not self.over():
+            if not self.run.managed:
+                self.act('sweep', lambda _: self.row('SELECT * FROM jobq.sweep()'))
+            for queue in self.run.queues:
+                self.held = []
+                self.took('drain', lambda label, q=queue: self.rows(CLAIMED + 'jobq.claim(%s, 1000, %s, %s)', '4 s', q, label, '4 s'), '4 s')
+                if self.held:
+                    self.complete_all(one_a_job(self.held))
+            if self.row('SELECT count(*) FROM jobq.jobs')[0] == 0:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def complete_all(self, tokens):
+        def complete(label):
+            with self.db.transaction():
+                found = {row[0] for row in self.rows('SELECT * FROM jobq.complete_batch(%s::bigint[], %s::int[])', *columns(tokens))}
+                attempts = dict(tokens)
+                self.db.execute('INSERT INTO chaos.effect SELECT j, a, %s FROM unnest(%s::bigint[], %s::int[]) AS t (j, a)',
+                                (label, list(found), [attempts[job] for job in found]))
+                at = self.row('SELECT extract(epoch FROM clock_timestamp())::float8')[0]
+            return [[job in found, at] for job, _ in tokens]
+        self.act('complete batch', complete, tokens=tokens)
+
+    def die(self):
+        """A poison job is only another job here."""

@@ -1,0 +1,84 @@
+"""Enqueues in every way: alone, in batches, under keys, in transactions that are long, or roll back.
+
+Each job carries a mark that names the call and its place in it, so that a call whose outcome nobody heard can be looked up.
+"""
+import json
+import time
+
+from actor import Actor
+
+KEYS = 12
+LAST_ATTEMPT = 'INSERT INTO chaos.reset SELECT job_id, attempt FROM jobq.jobs WHERE job_id = %s'
+
+
+def marks(label, number):
+    return [f'{label}/{n}' for n in range(number)]
+
+
+def payloads(label, number):
+    return json.dumps([{'mark': mark} for mark in marks(label, number)])
+
+
+class Producer(Actor):
+    role = 'producer'
+
+    def step(self):
+        queue = self.random.choice(self.run.queues)
+        delay = self.random.choice([None, None, None, '0.2 s'])
+        self.random.choices([self.enqueue, self.enqueue_batch, self.enqueue_long, self.enqueue_and_roll_back, self.enqueue_keyed],
+                            [35, 12, 6, 10, 37])[0](queue, delay)
+        self.rest(self.run.pace)
+
+    def single(self, label, queue, delay, task='plain', priority=5):
+        return self.row('SELECT jobq.enqueue(%s, %s, queue => %s, priority => %s, delay => %s)', task, json.dumps({'mark': f'{label}/0'}), queue, priority, delay)[0]
+
+    def batch(self, label, number, queue, delay):
+        return [row[0] for row in self.rows('SELECT jobq.enqueue_batch(%s, %s, queue => %s, delay => %s)', 'batch', payloads(label, number), queue, delay)]
+
+    def enqueue(self, queue, delay):
+        task, priority = self.random.choice(['plain'] * 60 + ['poison']), self.random.randrange(10)
+        self.act('enqueue', lambda label: [self.single(label, queue, delay, task, priority)], number=1)
+
+    def enqueue_batch(self, queue, delay):
+        self.act('enqueue', lambda label: self.batch(label, 6, queue, delay), number=6)
+
+    def enqueue_long(self, queue, delay):
+        """Committed late, and after a savepoint was rolled back: younger jobs are claimed before."""
+        pause = self.random.random()
+
+        def enqueue(label):
+            with self.db.transaction():
+                jobs = self.batch(label, 3, queue, delay)
+                with self.rolled_back():
+                    self.batch(f'{label}/rolled back', 2, queue, delay)
+                time.sleep(pause)
+            return jobs
+        self.act('enqueue', enqueue, number=3)
+
+    def enqueue_and_roll_back(self, queue, delay):
+        key = f'key {self.random.randrange(KEYS)}'
+
+        def enqueue(label):
+            with self.rolled_back():
+                self.batch(label, 2, queue, delay)
+                self.rows('SELECT jobq.enqueue(%s, %s, queue => %s, job_key => %s)', 'rolled back', json.dumps({'mark': f'{label}/2'}), queue, key)
+        self.act('enqueue and roll back', enqueue)
+
+    def enqueue_keyed(self, queue, delay):
+        mode = self.random.choice(['keep', 'keep', 'replace', 'preserve_run_at', 'reject'])
+        key = f'key {self.random.randrange(KEYS)}'
+        pause = self.random.choice([0, 0, 0.02])
+        if self.random.random() < 0.5:
+            # all producers want this one at this time
+            queue, key = self.run.queues[0], f'key {int(time.monotonic() * 5) % KEYS}'
+
+        def enqueue(label):
+            with self.db.transaction():
+                job, created = self.row('SELECT job_id, created FROM jobq.enqueue_unique(%s, %s, queue => %s, job_key => %s, job_key_mode => %s, delay => %s)',
+                                        mode, json.dumps({'mark': f'{label}/0'}), queue, key, mode, delay)
+                if mode in ('replace', 'preserve_run_at') and not created:
+                    self.db.execute(LAST_ATTEMPT, (job,))
+                time.sleep(pause)
+            return [job, created]
+
+        self.act('enqueue keyed', enqueue, may_raise=['23505'] if mode == 'reject' else [], mode=mode, queue=queue, key=key)

@@ -1,0 +1,151 @@
+"""One run: servers, a crowd, a nemesis, a drain, an audit."""
+import collections
+import dataclasses
+import os
+import random
+import time
+import typing
+
+import psycopg
+
+import cluster as servers
+from audit import MAX_ATTEMPTS, MAX_CRASHES, Audit
+from crowd import Crowd, Victims, fork
+from damages import not_found
+from drain import Drain
+from log import Log, Story, read
+from nemesis import Nemesis
+
+MODES = ['calm', 'crash', 'async', 'standby', 'clock']
+QUEUES = ['chaos a', 'chaos b']
+GRACE = 2
+
+
+@dataclasses.dataclass
+class Run:
+    mode: str
+    seed: int
+    seconds: float
+    folder: str
+    isolation: str = 'read committed'
+    managed: bool = True
+    workers: int = 8
+    damages: bool = False      # whether the audit shall show that it finds them
+    checkout: str = str(servers.CHECKOUT)
+    pace: float = 0.02         # a producer's rest, at most
+    sweep_pause: float = 0.5   # a sweeper's
+    queues: typing.ClassVar = QUEUES
+
+    @property
+    def nemesis(self):
+        return self.mode != 'calm'
+
+    def settings(self):
+        return {'max_connections': 60, 'max_worker_processes': 16, 'deadlock_timeout': '100ms', 'log_line_prefix': '%m [%p] %b %e ', 'log_statement': 'none',
+                'jobq.enabled': 'on' if self.managed else 'off', 'jobq.sweep_grace': f'{GRACE}s',
+                'synchronous_commit': 'off' if self.mode == 'async' else 'on'}
+
+    def __str__(self):
+        return f'{self.mode}, {self.isolation}, {"managed" if self.managed else "no manager"}, {self.seconds:g} s, seed {self.seed}'
+
+    def numbers(self):
+        return {'worker': self.workers, 'producer': 2, 'operator': 1, 'sweeper': 1 if self.managed else 3, 'observer': 1}
+
+
+@dataclasses.dataclass
+class Outcome:
+    story: Story
+    found: list    # contradictions
+    missed: list   # planted damages that the audit did not find
+
+    def told(self):
+        """What the nemesis did, how much was done, what is wrong."""
+        start = self.story.by['started'][0]['mono']
+        for event in self.story.by['struck']:
+            told = ' '.join(f'{key}={value}' for key, value in event.items() if key not in ('event', 'actor', 'mono', 'at', 'at_mono', 'what', 'number') and value is not None)
+            yield f'{event["mono"] - start:7.1f} s  {event["number"]} {event["what"]} {told}'
+        counts = collections.Counter(operation['do'] for operation in self.story.operations if operation['outcome'] == 'done')
+        unknown = sum(operation['outcome'] == 'unknown' for operation in self.story.operations)
+        yield ', '.join([f'{number} {kind}' for kind, number in sorted(counts.items())] + [f'{unknown} of unknown outcome'])
+        for finding in self.found[:50]:
+            yield f'WRONG: {finding}'
+
+
+def play(run):
+    os.makedirs(run.folder)
+    run.until = fork.Value('d', 0)
+    cluster = servers.Cluster(run.settings(), run.checkout, standby=run.mode == 'standby', faked_clock=run.mode == 'clock')
+    try:
+        run.dsn = {**cluster.dsn(), 'dbname': 'chaos'}
+        log = Log(run.folder, 'main')
+        prepare(run, cluster, log)
+        rage(run, cluster, log)
+        if not Drain(run, 0, 1).drained(90):
+            log.note('error', message='live jobs are left that neither sweep nor claim brings to an end')
+        log.note('ended')
+        return audited(run, cluster.log_text())
+    finally:
+        with open(os.path.join(run.folder, 'server.txt'), 'w', encoding='utf-8') as file:
+            file.write(cluster.log_text())
+        cluster.remove()
+
+
+def audited(run, server_log):
+    with psycopg.connect(**run.dsn, autocommit=True) as db:
+        found = Audit(db, read(run.folder), server_log).contradictions()
+        missed = not_found(db, read(run.folder)) if run.damages and not found else []
+    return Outcome(read(run.folder), found, missed)
+
+
+def prepare(run, cluster, log):
+    # a standby that does not know it yet would turn clients away for good
+    cluster.rows('CREATE DATABASE chaos', options='-c synchronous_commit=remote_apply')
+    with psycopg.connect(**run.dsn, autocommit=True) as db:
+        db.execute('CREATE EXTENSION jobq')
+        db.execute('CREATE SCHEMA chaos')
+        db.execute('CREATE TABLE chaos.effect (job_id bigint, attempt int, label text)')
+        db.execute('CREATE INDEX ON chaos.effect (job_id)')
+        db.execute('CREATE TABLE chaos.reset (job_id bigint, attempt int)')
+        for queue in QUEUES:
+            # no job is pruned, so that the audit finds each of them; few tries and crashes, so that many die
+            db.execute("""SELECT jobq.create_queue(%s, max_attempts => %s, max_crashes => %s, retry_base => '0.1 s', retry_cap => '0.3 s',
+                keep_completed => '1000 years', keep_dead => '1000 years')""", (queue, MAX_ATTEMPTS, MAX_CRASHES))
+    log.note('started', seed=run.seed, mode=run.mode, isolation=run.isolation, managed=run.managed, grace=GRACE, offset=time.time() - time.monotonic())
+
+
+def rage(run, cluster, log):
+    """The crowd works for so many seconds, and a process strikes at it and at the servers."""
+    run.until.value = time.monotonic() + run.seconds
+    crowd = Crowd(run, run.numbers())
+    crowd.mend()
+    nemesis = fork.Process(target=haunt, args=(run, cluster), daemon=True)
+    nemesis.start()
+    try:
+        look_after(crowd, nemesis, cluster, log)
+    finally:
+        nemesis.kill()
+    if nemesis.exitcode != 0:
+        log.note('error', message=f'the nemesis ended with {nemesis.exitcode}')
+    crowd.wait(60)
+
+
+def look_after(crowd, nemesis, cluster, log):
+    measured = 0
+    while nemesis.is_alive():
+        crowd.mend()
+        if time.monotonic() > measured + 1:
+            measured = time.monotonic()
+            measure(cluster, log)
+        time.sleep(0.05)
+
+
+def haunt(run, cluster):
+    Nemesis(cluster, Victims(run.folder), Log(run.folder, 'nemesis'), random.Random(run.seed), run.mode, ['chaos']).run(run.seconds)
+
+
+def measure(cluster, log):
+    for what in ('jobq manager', 'jobq launcher'):
+        for pid in cluster.pids(what):
+            kilobytes = servers.rss(pid)
+            if kilobytes:
+                log.note('memory', what=what, pid=pid, kilobytes=kilobytes)
