@@ -3,6 +3,7 @@
 A thing is certain if its answer came back, possible if nobody heard it. What was acknowledged must be so; what was refused or rolled back
 must not; what is in the tables must be certain or possible. Times are the server's, but where its clock was moved.
 """
+import bisect
 import collections
 import re
 
@@ -13,6 +14,15 @@ EXPECTED_KINDS = ['claim', 'claim and roll back', 'complete', 'complete batch', 
 MAX_ATTEMPTS, MAX_CRASHES = 5, 3
 # wal_writer_delay is 0.2 s; an asynchronous commit is on disk after three times that at the latest
 ASYNCHRONOUS = 1
+
+
+def tries(kinds):
+    return len(kinds) - kinds.count('snoozed')
+
+
+def within(ordered, begin, end):
+    """Those of the tuples whose first element lies between."""
+    return ordered[bisect.bisect_right(ordered, (begin, float('inf'))):bisect.bisect_left(ordered, (end,))]
 
 
 class Attempt:
@@ -52,7 +62,7 @@ class Audit:
         self.read_claims()
         self.read_renewals()
         self.read_ends()
-        for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.keys, self.each_attempt, self.each_end, self.limits, self.leases,
+        for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.keys, self.each_attempt, self.each_end, self.limits, self.cancels, self.pauses, self.leases,
                       self.late_workers, self.graces, self.sweeps, self.what_is_left, self.memory, self.the_server_log):
             check()
         return self.found
@@ -70,11 +80,11 @@ class Audit:
                     operation['outcome'] = 'unknown'
 
     def read_tables(self):
-        Job = collections.namedtuple('Job', 'attempt state mark keyed reason worker result claimed ended')
+        Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended')
         self.jobs = {row[0]: Job(*row[1:]) for row in self.rows(
-            """SELECT j.job_id, coalesce(d.attempt, r.attempt, l.attempt, f.attempt, 0), f.state, j.payload ->> 'mark', j.job_key IS NOT NULL, f.reason, f.worker,
-                f.result ->> 'by', extract(epoch FROM f.claimed_at)::float8, extract(epoch FROM f.ended_at)::float8
-            FROM jobq.job AS j LEFT JOIN jobq.delayed AS d USING (job_id) LEFT JOIN jobq.ready AS r USING (job_id) LEFT JOIN jobq.lease AS l USING (job_id)
+            """SELECT j.job_id, coalesce(d.attempt, r.attempt, l.attempt, f.attempt, 0), f.state, j.payload ->> 'mark', q.name, j.job_key, f.reason, f.worker,
+                extract(epoch FROM f.ended_at)::float8
+            FROM jobq.job AS j LEFT JOIN jobq.queue AS q USING (queue_id) LEFT JOIN jobq.delayed AS d USING (job_id) LEFT JOIN jobq.ready AS r USING (job_id) LEFT JOIN jobq.lease AS l USING (job_id)
             LEFT JOIN jobq.finished AS f USING (job_id)""")}
         Failure = collections.namedtuple('Failure', 'kind worker claimed failed')
         self.failures = collections.defaultdict(dict)
@@ -273,12 +283,54 @@ class Audit:
             for attempt in range(1, row.attempt + 1):
                 failure = self.failures[job].get(attempt)
                 kinds.append(failure.kind if failure else 'completed' if row.state == 'completed' and attempt == row.attempt else 'snoozed')
-                if len(kinds) - kinds.count('snoozed') > MAX_ATTEMPTS:
+                if tries(kinds) > MAX_ATTEMPTS:
                     self.wrong('more tries than the limit', job, kinds)
                 if kinds[-MAX_CRASHES - 1:] == ['expired'] * (MAX_CRASHES + 1):
                     self.wrong('more deaths of workers in a row than the limit', job, kinds)
-                if attempt in self.resets[job]:
+                if attempt in self.resets[job] and attempt < row.attempt:
                     kinds = []
+            if row.state == 'dead':
+                self.died_of(job, row, kinds)
+
+    def died_of(self, job, row, kinds):
+        """Promise 5: each death has its reason, and it is the right one."""
+        known = self.attempts.get((job, row.attempt))
+        true = {
+            'attempts exhausted': tries(kinds) == MAX_ATTEMPTS,
+            f'crashed {MAX_CRASHES} times': kinds[-MAX_CRASHES:] == ['expired'] * MAX_CRASHES,
+            'failed, not to be retried': kinds[-1:] == ['error'] and not (known and known.end and known.end[1]['retry']),
+        }
+        if not true.get(row.reason):
+            self.wrong('a death for no good reason', job, row.reason, kinds)
+
+    def cancels(self):
+        """What was cancelled is, unless somebody brought it back; and nothing is that nobody cancelled."""
+        cancelled = {operation['job']: operation for operation in self.story.done('cancel') if operation['answer'][0]}
+        for job, operation in cancelled.items():
+            if job in self.jobs and self.jobs[job].state != 'cancelled' and not self.resets[job]:
+                self.wrong('a cancelled job is not', job, self.jobs[job], operation['label'])
+        possible = cancelled.keys() | {operation['job'] for operation in self.story.unknown('cancel')}
+        keys = {(operation['queue'], operation['key']) for operation in self.story.done('cancel key') + self.story.unknown('cancel key')}
+        for job, row in self.jobs.items():
+            if row.state == 'cancelled' and job not in possible and (row.queue, row.key) not in keys and not (row.reason or '').startswith('replaced by job '):
+                self.wrong('a job is cancelled that nobody cancelled', job, row)
+
+    def pauses(self):
+        """Nothing is claimed from a queue between the answer to a pause and the next call to resume it."""
+        claims = collections.defaultdict(list)
+        for claim in self.story.done('claim'):
+            for queue in {self.jobs[row[0]].queue for row in claim['answer'] if row[0] in self.jobs}:
+                claims[queue].append((claim['mono'], claim['received'], claim['label']))
+        claims = {queue: sorted(taken) for queue, taken in claims.items()}
+        resumes = collections.defaultdict(list)
+        for resume in self.story.by['resume']:
+            resumes[resume['queue']].append(resume['mono'])
+        for pause in self.story.done('pause'):
+            queue, begin = pause['queue'], pause['received']
+            end = min((at for at in resumes[queue] if at > begin), default=0)
+            for _, received, label in within(claims.get(queue, []), begin, end):
+                if received < end:
+                    self.wrong('a claim from a paused queue', label, pause['label'])
 
     def leases(self):
         """No two of a job are valid at once, and none expires before its time."""
@@ -351,7 +403,7 @@ class Audit:
     def sweeps(self):
         """Where none but the crowd swept, and all heard of it: the counts are the failures. A replaced job's is cancelled, which no count shows."""
         counted = sum(operation['answer'][1] + operation['answer'][2] for operation in self.story.done('sweep'))
-        expired = collections.Counter(self.jobs[job].keyed for job in self.jobs for failure in self.failures[job].values() if failure.kind == 'expired')
+        expired = collections.Counter(self.jobs[job].key is not None for job in self.jobs for failure in self.failures[job].values() if failure.kind == 'expired')
         least = expired[False] if self.run['mode'] == 'calm' and not self.run['managed'] else 0
         if not least <= counted <= expired[False] + expired[True]:
             self.wrong('the sweeps counted other than the failures of kind expired', counted, expired)

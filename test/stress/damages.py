@@ -77,6 +77,9 @@ def of_the_log(story):
     yield 'unexpected error', damaged(lambda d: d.and_event(event='error', message='x'))
     yield 'the run did not come to its end', damaged(lambda d: Story(d.story.operations, [e for e in d.story.events if e['event'] != 'ended']))
     yield 'nobody ever did', damaged(lambda d: Story([o for o in d.story.operations if o['do'] != 'renew'], d.story.events))
+    yield 'a job is cancelled that nobody cancelled', damaged(lambda d: Story([o for o in d.story.operations if o['do'] != 'cancel'], d.story.events))
+    yield 'a cancelled job is not', damaged(lambda d: d.and_again(d.first('cancel'), job=d.first('complete', held)['job'], answer=[True, 0]))
+    yield 'a claim from a paused queue', damaged(lambda d: d.changed(d.first('pause'), received=0))
     yield 'a process grows', damaged(lambda d: Story(d.story.operations, d.story.events + [
         {'event': 'memory', 'actor': 'main', 'what': 'w', 'pid': 1, 'kilobytes': 1000 * n} for n in range(60)]))
     yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, kind='x'))
@@ -141,6 +144,8 @@ def of_the_tables(job):
     yield 'a committed claim is not counted', f'UPDATE jobq.finished SET attempt = attempt - 1 WHERE job_id = {job}'
     yield 'whose complete was acknowledged is recorded as', f"UPDATE jobq.finished SET state = 'dead' WHERE job_id = {job}"
     yield 'a death without a reason', f"UPDATE jobq.finished SET state = 'dead', reason = NULL WHERE job_id = {job}"
+    yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'attempts exhausted' WHERE job_id = {job}"
+    yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'failed, not to be retried' WHERE job_id = {job}"
     yield 'a completed job without its effect', f'DELETE FROM chaos.effect WHERE job_id = {job}'
     yield 'an effect that exists twice', f'INSERT INTO chaos.effect SELECT * FROM chaos.effect WHERE job_id = {job}'
     yield 'an effect of a job that is not completed', 'UPDATE chaos.effect SET attempt = attempt + 1'

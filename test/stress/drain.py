@@ -12,7 +12,7 @@ class Drain(Worker):
         self.run.until.value = time.monotonic() + seconds
         self.connect()
         for queue in self.run.queues:
-            self.act('resume', lambda _, q=queue: self.rows('SELECT jobq.resume_queue(%s)', q) and None)
+            self.act('resume', lambda _, q=queue: self.rows('SELECT jobq.resume_queue(%s)', q) and None, queue=queue)
         while not self.over():
             if not self.run.managed:
                 self.act('sweep', lambda _: self.row('SELECT * FROM jobq.sweep()'))

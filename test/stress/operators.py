@@ -26,7 +26,7 @@ class Operator(Actor):
 
     def cancel_key(self, queue):
         key = f'key {self.random.randrange(KEYS)}'
-        self.act('cancel key', lambda _: self.row('SELECT jobq.cancel_key(%s, %s)', queue, key))
+        self.act('cancel key', lambda _: self.row('SELECT jobq.cancel_key(%s, %s)', queue, key), queue=queue, key=key)
 
     def retry(self, _):
         job = self.some_job()
@@ -55,9 +55,9 @@ class Operator(Actor):
         self.act('reschedule', lambda _: self.row("SELECT jobq.reschedule(%s, run_at => clock_timestamp() + interval '0.2 s', priority => %s)", job, priority)[0])
 
     def pause(self, queue):
-        self.act('pause', lambda _: self.rows('SELECT jobq.pause_queue(%s)', queue) and None)
+        self.act('pause', lambda _: self.rows('SELECT jobq.pause_queue(%s)', queue) and None, queue=queue)
         time.sleep(0.05)
-        self.act('resume', lambda _: self.rows('SELECT jobq.resume_queue(%s)', queue) and None)
+        self.act('resume', lambda _: self.rows('SELECT jobq.resume_queue(%s)', queue) and None, queue=queue)
 
 
 class Sweeper(Actor):

@@ -144,7 +144,7 @@ def haunt(run, cluster):
 
 
 def measure(cluster, log):
-    for what in ('jobq manager', 'jobq launcher'):
+    for what in ('jobq manager', 'jobq launcher', 'client backend'):
         for pid in cluster.pids(what):
             kilobytes = servers.rss(pid)
             if kilobytes:

@@ -167,7 +167,8 @@ class Worker(Actor):
     def fail(self, token):
         text = 'broken ' * self.random.choice([1, 1, 1, 3000])
         values = *token, text, self.random.choice([None, '0', '0.3 s']), self.random.random() < 0.85
-        self.act('fail', lambda _: self.row(f'SELECT jobq.fail(%s, %s, %s, %s, %s), {CLOCK}', *values), job=token[0], attempt=token[1])
+        self.act('fail', lambda _: self.row(f'SELECT jobq.fail(%s, %s, %s, %s, %s), {CLOCK}', *values),
+                 job=token[0], attempt=token[1], retry=values[-1])
 
     def snooze(self, token):
         delay = self.random.choice(['0', '0.2 s'])
