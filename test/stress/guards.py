@@ -9,11 +9,17 @@ import subprocess
 
 from cluster import CHECKOUT, Trouble
 
+# In which mode the lack of it shows.
+MODES = {'durable_claim': 'async'}
 FOLDER = pathlib.Path(__file__).resolve().parent / 'guards'
 
 
 def names():
     return sorted(patch.stem for patch in FOLDER.glob('*.patch'))
+
+
+def mode_of(name):
+    return MODES.get(name, 'crash')
 
 
 def patch_of(name):

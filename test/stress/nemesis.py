@@ -303,7 +303,8 @@ class Nemesis:
         return {'statement': statement}
 
     def vacuum(self, choice):
-        return self.command(choice, f'{choice.choice(["VACUUM", "ANALYZE", "VACUUM (ANALYZE)", "VACUUM (FREEZE)"])} jobq.{choice.choice(TABLES)}')
+        how = choice.choice(['VACUUM', 'ANALYZE', 'VACUUM (ANALYZE)', 'VACUUM (FREEZE)'])
+        return self.command(choice, f'{how} jobq.{choice.choice(TABLES)}')
 
     def rewrite(self, choice):
         table = choice.choice(TABLES)
@@ -370,8 +371,7 @@ class Nemesis:
     def heal(self):
         """Nothing that was done here goes on. The clock is where it was furthest: what waits for an instant that has been comes."""
         self.end_lasting()
-        if not self.cluster.is_up():
-            self.start('healed')
+        self.heal_server()
         if self.cluster.standby:
             self.heal_standby()
         for thread in self.lasting:
@@ -380,6 +380,13 @@ class Nemesis:
         wait_until('the settings are put back', self.reset_settings)
         if self.cluster.faked and self.cluster.faked.offset < self.furthest:
             self.set_clock(self.furthest - self.cluster.faked.offset)
+
+    def heal_server(self):
+        try:
+            wait_until('the server answers', self.cluster.is_up, 10)
+        except Trouble as error:
+            self.note_error('heal', error)
+            self.start('healed')
 
     def heal_standby(self):
         for thread in self.lasting:

@@ -41,7 +41,7 @@ class Run:
         return self.mode != 'calm'
 
     def settings(self):
-        return {'max_connections': 60, 'max_worker_processes': 16, 'deadlock_timeout': '100ms', 'log_line_prefix': '%m [%p] %b %e ', 'log_statement': 'none',
+        return {'max_connections': 60, 'max_worker_processes': 16, 'log_line_prefix': '%m [%p] %b %e ', 'log_statement': 'none',
                 'jobq.enabled': 'on' if self.managed else 'off', 'jobq.sweep_grace': f'{GRACE}s',
                 'synchronous_commit': 'off' if self.mode == 'async' else 'on'}
 
