@@ -393,10 +393,11 @@ class Audit:
         """A lease that was claimed before the server began to accept writes is not expired within the grace."""
         if self.run['mode'] == 'clock':
             return
-        begins = [event['at'] for event in self.story.by['server began']]
+        begins = [(event['at'], event['gone']) for event in self.story.by['server began']]
         for job, failures in self.failures.items():
             for attempt, failure in failures.items():
-                last = max((at for at in begins if failure.claimed < at <= failure.failed), default=None)
+                # between `at` and `gone` it may still have been the old one's work
+                last = max((at for at, gone in begins if failure.claimed < at and gone < failure.failed), default=None)
                 if failure.kind == 'expired' and last and failure.failed < last + self.run['grace']:
                     self.wrong('expired within the grace', (job, attempt), failure.failed - last)
 

@@ -82,7 +82,7 @@ def of_the_log(story):
     yield 'a claim from a paused queue', damaged(lambda d: d.changed(d.first('pause'), received=0))
     yield 'a process grows', damaged(lambda d: Story(d.story.operations, d.story.events + [
         {'event': 'memory', 'actor': 'main', 'what': 'w', 'pid': 1, 'kilobytes': 1000 * n} for n in range(60)]))
-    yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, kind='x'))
+    yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, gone=first_expiry(d) - 0.1, kind='x'))
 
 
 def second_of_a_key(damage):

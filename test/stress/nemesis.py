@@ -4,7 +4,8 @@ The seed says what is done, and in which order. What it is done to also depends 
 thread of its own, beside what comes next; what stops the server is done by itself.
 
 In the log: `strike` at the beginning of each, `struck` at its end, with the reason if it missed; `server died` and `server began` with
-an instant of the server's clock that is not later; `clock`; and `error` for what nothing done here explains.
+an instant of the server's clock that is not later, the latter also with one when the old server was gone for sure; `clock`; and `error` for what
+nothing done here explains.
 """
 import contextlib
 import os
@@ -193,12 +194,12 @@ class Nemesis:
         try:
             yield
         finally:
-            self.log.note('server began', at=at, kind=kind)
+            self.log.note('server began', at=at, gone=self.cluster.clock(), kind=kind)
 
     def start(self, kind):
         at = self.cluster.clock()
         self.cluster.start()
-        self.log.note('server began', at=at, kind=kind)
+        self.log.note('server began', at=at, gone=at, kind=kind)
 
     def stay_down(self, choice):
         """Mostly as short as can be, sometimes longer than a lease."""
