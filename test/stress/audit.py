@@ -1,19 +1,19 @@
 """Compares what the processes of a run wrote down with the database, and names each contradiction.
 
-A thing is certain if its answer came back, possible if nobody heard it. What was acknowledged must be so; what was refused or rolled back
-must not; what is in the tables must be certain or possible. Times are the server's, but where its clock was moved.
+What was acknowledged must be so; what was refused or rolled back must not; what is in the tables must be certain or possible. Times are the
+server's, but where its clock was moved.
 """
 import bisect
 import collections
 import re
 
 import tables
+from known import Known
 
-EXPECTED_KINDS = ['claim', 'claim and roll back', 'complete', 'complete batch', 'complete and roll back', 'fail', 'snooze', 'renew', 'renew batch', 'wait',
-                  'enqueue', 'enqueue keyed', 'enqueue and roll back', 'cancel', 'cancel key', 'retry', 'reschedule', 'pause', 'resume', 'observe']
+EXPECTED_KINDS = [
+    'claim', 'claim and roll back', 'complete', 'complete batch', 'complete and roll back', 'fail', 'snooze', 'renew', 'renew batch', 'wait',
+    'enqueue', 'enqueue keyed', 'enqueue and roll back', 'cancel', 'cancel key', 'retry', 'reschedule', 'pause', 'resume', 'observe']
 MAX_ATTEMPTS, MAX_CRASHES = 5, 3
-# wal_writer_delay is 0.2 s; an asynchronous commit is on disk after three times that at the latest
-ASYNCHRONOUS = 1
 
 
 def tries(kinds):
@@ -25,138 +25,17 @@ def within(ordered, begin, end):
     return ordered[bisect.bisect_right(ordered, (begin, float('inf'))):bisect.bisect_left(ordered, (end,))]
 
 
-class Attempt:
-    """One token that a worker was given: what it knows of its lease, and what it heard of its end."""
-
-    def __init__(self, operation, at, until):
-        self.claim = operation
-        self.at = at
-        self.until = until
-        self.length = operation['length']
-        self.renewed = operation
-        self.doubtful = False  # a renewal that nobody heard of may have changed the lease
-        self.end = None
-
-
-class Audit:
+class Audit(Known):
     def __init__(self, db, story, server_log=''):
-        self.db = db
-        self.story = story
+        super().__init__(db, story)
         self.server_log = server_log
-        self.run = story.by['started'][0]
-        self.found = []
-        self.attempts = {}
-        self.refused = []
-        self.possible = collections.defaultdict(set)
-        self.labels = {operation['label']: operation for operation in story.operations}
-
-    def rows(self, statement):
-        return self.db.execute(statement).fetchall()
-
-    def wrong(self, what, *details):
-        self.found.append(what + (': ' + ', '.join(str(detail)[:300] for detail in details[:6]) if details else ''))
 
     def contradictions(self):
-        self.doubt_what_was_not_yet_on_disk()
-        self.read_tables()
-        self.read_claims()
-        self.read_renewals()
-        self.read_ends()
-        for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.keys, self.each_attempt, self.each_end, self.limits, self.cancels, self.pauses, self.leases,
-                      self.late_workers, self.graces, self.sweeps, self.what_is_left, self.memory, self.the_server_log):
+        for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.keys, self.each_attempt, self.each_end, self.limits,
+                      self.cancels, self.pauses, self.leases, self.late_workers, self.graces, self.sweeps, self.what_is_left, self.memory,
+                      self.the_server_log):
             check()
         return self.found
-
-    # -- what is known
-
-    def doubt_what_was_not_yet_on_disk(self):
-        """With synchronous_commit = off all but claims may be lost in a crash, if they were acknowledged shortly before."""
-        if self.run['mode'] != 'async':
-            return
-        for died in self.story.by['server died']:
-            begins = min((event['mono'] for event in self.story.by['server began'] if event['mono'] > died['mono']), default=died['mono'])
-            for operation in self.story.operations:
-                if operation['outcome'] == 'done' and operation['do'] != 'claim' and died['mono'] - ASYNCHRONOUS <= operation['received'] <= begins:
-                    operation['outcome'] = 'unknown'
-
-    def read_tables(self):
-        Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended')
-        self.jobs = {row[0]: Job(*row[1:]) for row in self.rows(
-            """SELECT j.job_id, coalesce(d.attempt, r.attempt, l.attempt, f.attempt, 0), f.state, j.payload ->> 'mark', q.name, j.job_key, f.reason, f.worker,
-                extract(epoch FROM f.ended_at)::float8
-            FROM jobq.job AS j LEFT JOIN jobq.queue AS q USING (queue_id) LEFT JOIN jobq.delayed AS d USING (job_id) LEFT JOIN jobq.ready AS r USING (job_id) LEFT JOIN jobq.lease AS l USING (job_id)
-            LEFT JOIN jobq.finished AS f USING (job_id)""")}
-        Failure = collections.namedtuple('Failure', 'kind worker claimed failed')
-        self.failures = collections.defaultdict(dict)
-        for job, attempt, *rest in self.rows('SELECT job_id, attempt, kind, worker, extract(epoch FROM claimed_at)::float8, extract(epoch FROM failed_at)::float8 FROM jobq.failure'):
-            self.failures[job][attempt] = Failure(*rest)
-        self.resets = collections.defaultdict(set)
-        for job, attempt in self.rows('SELECT job_id, attempt FROM chaos.reset'):
-            self.resets[job].add(attempt)
-
-    def read_claims(self):
-        for operation in self.story.done('claim'):
-            for job, attempt, _, at, until in operation['answer']:
-                if (job, attempt) in self.attempts:
-                    self.wrong('a token was handed out twice', (job, attempt), self.attempts[job, attempt].claim['label'], operation['label'])
-                self.attempts[job, attempt] = Attempt(operation, at, until)
-
-    def read_renewals(self):
-        """In the order of each worker's log: a token has one worker."""
-        for operation in self.story.operations:
-            if operation['do'] not in ('renew', 'renew batch'):
-                continue
-            tokens = [tuple(token) for token in operation.get('tokens', [])] or [(operation['job'], operation['attempt'])]
-            if operation['outcome'] == 'unknown':
-                for token in tokens:
-                    if token in self.attempts:
-                        self.attempts[token].doubtful = True
-            elif operation['outcome'] == 'done':
-                untils = operation['answer'] if operation['do'] == 'renew batch' else operation['answer'][:1]
-                for token, until in zip(tokens, untils):
-                    self.renewed(token, until, operation)
-
-    def renewed(self, token, until, operation):
-        if token not in self.attempts:
-            self.wrong('a lease was renewed that nobody was given', token)
-        elif until is None:
-            self.refused.append((token, operation['answer'][1] if operation['do'] == 'renew' else None, operation))
-        else:
-            attempt = self.attempts[token]
-            attempt.until, attempt.renewed, attempt.doubtful = until, operation, False
-            attempt.length = operation.get('length') or attempt.length
-
-    def read_ends(self):
-        for operation in self.story.operations:
-            do, outcome = operation['do'], operation['outcome']
-            if do in ('complete', 'fail', 'snooze'):
-                tokens, answers = [(operation['job'], operation['attempt'])], [operation.get('answer')]
-            elif do == 'complete batch':
-                tokens, answers = operation['tokens'], operation.get('answer')
-            elif do == 'claim' and outcome != 'raised':
-                for token in operation.get('ending', []):
-                    self.possible[tuple(token)].add('complete')
-                continue
-            else:
-                continue
-            kind = 'complete' if do == 'complete batch' else do
-            for number, token in enumerate(map(tuple, tokens)):
-                if outcome == 'unknown':
-                    self.possible[token].add(kind)
-                elif outcome == 'done':
-                    self.ended(token, kind, operation, *answers[number])
-
-    def ended(self, token, kind, operation, held, at):
-        if not held:
-            self.refused.append((token, at, operation))
-        elif token not in self.attempts:
-            self.wrong('an attempt was ended that nobody was given', token, operation['label'])
-        elif self.attempts[token].end:
-            self.wrong('an attempt was ended twice', token, self.attempts[token].end[1]['label'], operation['label'])
-        else:
-            self.attempts[token].end = kind, operation, at
-
-    # -- what must hold
 
     def the_run_itself(self):
         """It came to its end, all of its actors acted, and no error came that a caller need not expect."""
@@ -175,9 +54,13 @@ class Audit:
     def the_tables(self):
         for what, row in tables.contradictions(self.db):
             self.wrong(what, row)
-        for what, statement in {
-                'live jobs after the drain': 'SELECT job_id, queue, state FROM jobq.jobs',
-                'an effect of nobody': 'SELECT job_id, attempt, label FROM chaos.effect WHERE job_id NOT IN (SELECT job_id FROM jobq.job)'}.items():
+        self.none_of({
+            'live jobs after the drain': 'SELECT job_id, queue, state FROM jobq.jobs',
+            'an effect of nobody': 'SELECT job_id, attempt, label FROM chaos.effect WHERE job_id NOT IN (SELECT job_id FROM jobq.job)',
+        })
+
+    def none_of(self, statements):
+        for what, statement in statements.items():
             for row in self.rows(statement)[:3]:
                 self.wrong(what, row)
 
@@ -213,20 +96,24 @@ class Audit:
 
     def keys(self):
         """No job gets a key while another one holds it. Replacing takes the key from a running job, and a retry gives it back later: those
-        jobs are left out."""
+        jobs are left out, also where nobody heard whether it was replaced."""
         if self.run['mode'] == 'clock':
             return
         made = collections.defaultdict(list)
-        for operation in self.story.done('enqueue keyed'):
-            job, created = operation['answer']
-            if created:
-                made[operation['queue'], operation['key']].append((operation['received'] + self.run['offset'], job, operation))
+        for operation in self.story.by['enqueue keyed']:
+            replaces = operation['mode'] not in ('keep', 'reject')
+            key = operation['queue'], operation['key']
+            if operation['outcome'] == 'unknown' and replaces:
+                made[key].append((operation['mono'], None, replaces))
+            elif operation['outcome'] == 'done' and operation['answer'][1]:
+                made[key].append((operation['received'], operation['answer'][0], replaces))
         for key, jobs in made.items():
             holder = None
-            for at, job, operation in sorted(jobs, key=lambda one: one[0]):
+            for at, job, replaces in sorted(jobs, key=lambda one: one[0]):
                 row = self.jobs.get(holder)
-                if row and not self.resets[holder] and operation['mode'] in ('keep', 'reject') and row.ended and row.ended > at:
-                    self.wrong('a key was given to two', key, holder, job, row.ended - at)
+                beyond = row.ended - at - self.run['offset'] if row and row.ended and not self.resets[holder] else 0
+                if beyond > 0 and not replaces:
+                    self.wrong('a key was given to two', key, holder, job, beyond)
                 holder = job
 
     def each_attempt(self):
@@ -312,7 +199,8 @@ class Audit:
         possible = cancelled.keys() | {operation['job'] for operation in self.story.unknown('cancel')}
         keys = {(operation['queue'], operation['key']) for operation in self.story.done('cancel key') + self.story.unknown('cancel key')}
         for job, row in self.jobs.items():
-            if row.state == 'cancelled' and job not in possible and (row.queue, row.key) not in keys and not (row.reason or '').startswith('replaced by job '):
+            cause = job in possible or (row.queue, row.key) in keys or (row.reason or '').startswith('replaced by job ')
+            if row.state == 'cancelled' and not cause:
                 self.wrong('a job is cancelled that nobody cancelled', job, row)
 
     def pauses(self):
@@ -386,7 +274,7 @@ class Audit:
         for token, at, operation in self.refused:
             known = self.attempts.get(token)
             failure = self.failures[token[0]].get(token[1])
-            if known and failure and at and self.run['mode'] not in ('standby', 'async', 'clock') and failure.failed > at and not self.possible[token]:
+            if known and failure and failure.failed > at and not self.possible[token] and self.run['mode'] in ('calm', 'crash'):
                 self.wrong('who held a lease was refused', token, operation['label'])
 
     def graces(self):
@@ -404,20 +292,26 @@ class Audit:
     def sweeps(self):
         """Where none but the crowd swept, and all heard of it: the counts are the failures. A replaced job's is cancelled, which no count shows."""
         counted = sum(operation['answer'][1] + operation['answer'][2] for operation in self.story.done('sweep'))
-        expired = collections.Counter(self.jobs[job].key is not None for job in self.jobs for failure in self.failures[job].values() if failure.kind == 'expired')
+        expired = collections.Counter(self.jobs[job].key is not None for job, failures in self.failures.items() if job in self.jobs
+                                      for failure in failures.values() if failure.kind == 'expired')
         least = expired[False] if self.run['mode'] == 'calm' and not self.run['managed'] else 0
         if not least <= counted <= expired[False] + expired[True]:
             self.wrong('the sweeps counted other than the failures of kind expired', counted, expired)
 
     def what_is_left(self):
         """Nothing holds a lock, a snapshot or a transaction when everybody has gone."""
-        for what, statement in {
-                'a prepared transaction': 'SELECT gid FROM pg_prepared_xacts',
-                'a client that is still there': "SELECT application_name, state, query FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
-                'a lock of nobody': 'SELECT locktype, mode FROM pg_locks AS l WHERE pid IS NULL OR NOT EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = l.pid)',
-                'an old transaction': "SELECT backend_type, xact_start FROM pg_stat_activity WHERE backend_type ~ '^jobq' AND xact_start < clock_timestamp() - interval '5 s'"}.items():
-            for row in self.rows(statement)[:3]:
-                self.wrong(what, row)
+        self.none_of({
+            'a prepared transaction': 'SELECT gid FROM pg_prepared_xacts',
+            'a client that is still there':
+                """SELECT application_name, state, query FROM pg_stat_activity
+                WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()""",
+            'a lock of nobody':
+                """SELECT locktype, mode FROM pg_locks AS l
+                WHERE pid IS NULL OR NOT EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.pid = l.pid)""",
+            'an old transaction':
+                """SELECT backend_type, xact_start FROM pg_stat_activity
+                WHERE backend_type ~ '^jobq' AND xact_start < clock_timestamp() - interval '5 s'""",
+        })
 
     def memory(self):
         """Of each process of jobq, from its first third to its last."""
@@ -432,7 +326,8 @@ class Audit:
     def the_server_log(self):
         """No deadlock, no internal error, no crash but the nemesis' own; and jobq's processes say little:
         a line for a death, some for a strike."""
-        for pattern in (r'deadlock detected', r'sweep could not', r'PANIC:', r'TRAP:', r'was terminated by signal (?!9\b)\d+', r'^.* XX\d\d\d .*(?:ERROR|FATAL):'):
+        for pattern in (r'deadlock detected', r'sweep could not', r'PANIC:', r'TRAP:', r'was terminated by signal (?!9\b)\d+',
+                        r' XX\d\d\d .*(?:ERROR|FATAL):'):
             line = re.search(f'^.*{pattern}.*$', self.server_log, re.MULTILINE)
             if line:
                 self.wrong('the server log has', line[0])

@@ -88,11 +88,11 @@ def of_the_log(story):
 def second_of_a_key(damage):
     """Made as soon as the first one was."""
     seen = {}
-    for operation in damage.story.done('enqueue keyed'):
-        key = operation['queue'], operation['key']
-        if operation['answer'][1]:
-            first = seen.setdefault(key, operation)
-            if first is not operation and first['received'] < operation['received']:
+    for operation in sorted(damage.story.done('enqueue keyed'), key=lambda one: one['received']):
+        job, created = operation['answer']
+        if created and job not in damage.reset:
+            first = seen.setdefault((operation['queue'], operation['key']), operation)
+            if first is not operation:
                 first['received'] = -1
                 return operation
     raise StopIteration
@@ -154,7 +154,9 @@ def of_the_tables(job):
 
 def not_found(db, story):
     """Those that the audit missed."""
-    Damaged.expired = db.execute("SELECT job_id, attempt, extract(epoch FROM failed_at)::float8 FROM jobq.failure WHERE kind = 'expired' ORDER BY failed_at LIMIT 1").fetchone()
+    Damaged.reset = {row[0] for row in db.execute('SELECT job_id FROM chaos.reset').fetchall()}
+    Damaged.expired = db.execute("""SELECT job_id, attempt, extract(epoch FROM failed_at)::float8 FROM jobq.failure
+        WHERE kind = 'expired' ORDER BY failed_at LIMIT 1""").fetchone()
     missed = []
 
     def audited(name, damaged, server_log=''):

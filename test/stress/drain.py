@@ -1,7 +1,7 @@
 """After the crowd has gone: every job is brought to its end, so that none can hide in a line."""
 import time
 
-from worker import CLAIMED, Worker, columns, one_a_job
+from worker import CLAIMED, Worker, one_a_job
 
 
 class Drain(Worker):
@@ -20,22 +20,12 @@ class Drain(Worker):
                 self.held = []
                 self.took('drain', lambda label, q=queue: self.rows(CLAIMED + 'jobq.claim(%s, 1000, %s, %s)', '4 s', q, label, '4 s'), '4 s')
                 if self.held:
-                    self.complete_all(one_a_job(self.held))
+                    tokens = one_a_job(self.held)
+                    self.act('complete batch', lambda label, t=tokens: self.completed_batch(t, label), tokens=tokens)
             if self.row('SELECT count(*) FROM jobq.jobs')[0] == 0:
                 return True
             time.sleep(0.1)
         return False
-
-    def complete_all(self, tokens):
-        def complete(label):
-            with self.db.transaction():
-                found = {row[0] for row in self.rows('SELECT * FROM jobq.complete_batch(%s::bigint[], %s::int[])', *columns(tokens))}
-                attempts = dict(tokens)
-                self.db.execute('INSERT INTO chaos.effect SELECT j, a, %s FROM unnest(%s::bigint[], %s::int[]) AS t (j, a)',
-                                (label, list(found), [attempts[job] for job in found]))
-                at = self.row('SELECT extract(epoch FROM clock_timestamp())::float8')[0]
-            return [[job in found, at] for job, _ in tokens]
-        self.act('complete batch', complete, tokens=tokens)
 
     def die(self):
         """A poison job is only another job here."""

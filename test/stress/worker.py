@@ -155,14 +155,16 @@ class Worker(Actor):
         del self.held[:4]
         self.random.shuffle(tokens)
 
-        def complete(label):
-            with self.db.transaction():
-                found = dict(self.rows(f'SELECT c, {CLOCK} FROM jobq.complete_batch(%s::bigint[], %s::int[]) AS c', *columns(tokens)))
-                for job, attempt in tokens:
-                    if job in found:
-                        self.db.execute('INSERT INTO chaos.effect VALUES (%s, %s, %s)', (job, attempt, label))
-            return [[job in found, found.get(job)] for job, _ in tokens]
-        self.act('complete batch', complete, tokens=tokens)
+        self.act('complete batch', lambda label: self.completed_batch(tokens, label), tokens=tokens)
+
+    def completed_batch(self, tokens, label):
+        with self.db.transaction():
+            found = {row[0] for row in self.rows('SELECT * FROM jobq.complete_batch(%s::bigint[], %s::int[])', *columns(tokens))}
+            ended = [token for token in tokens if token[0] in found]
+            self.db.execute('INSERT INTO chaos.effect SELECT job_id, attempt, %s FROM unnest(%s::bigint[], %s::int[]) AS t (job_id, attempt)',
+                            (label, *columns(ended)))
+            at = self.row('SELECT ' + CLOCK)[0]
+        return [[job in found, at] for job, _ in tokens]
 
     def fail(self, token):
         text = 'broken ' * self.random.choice([1, 1, 1, 3000])
@@ -186,9 +188,11 @@ class Worker(Actor):
         del self.held[:5]
 
         def renew(_):
-            found = dict(self.rows('SELECT job_id, extract(epoch FROM lease_expires_at)::float8 FROM jobq.renew_batch(%s::bigint[], %s::int[])', *columns(tokens)))
-            return [found.get(job) for job, _ in tokens]
-        for held, until in zip(tokens, self.act('renew batch', renew, tokens=tokens) or []):
+            found = dict(self.rows('SELECT job_id, extract(epoch FROM lease_expires_at)::float8 FROM jobq.renew_batch(%s::bigint[], %s::int[])',
+                                   *columns(tokens)))
+            at = self.row('SELECT ' + CLOCK)[0]
+            return [[found.get(job), at] for job, _ in tokens]
+        for held, (until, _) in zip(tokens, self.act('renew batch', renew, tokens=tokens) or []):
             if until is not None:
                 self.hold(held)
 

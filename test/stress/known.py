@@ -1,0 +1,148 @@
+"""What is known after a run: what the tables say, and what its processes were told.
+
+A thing is certain if its answer came back, possible if nobody heard it.
+"""
+import collections
+
+# wal_writer_delay is 0.2 s; an asynchronous commit is on disk after three times that at the latest
+ASYNCHRONOUS = 1
+
+Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended')
+JOBS = """
+    SELECT j.job_id, coalesce(d.attempt, r.attempt, l.attempt, f.attempt, 0), f.state, j.payload ->> 'mark', q.name, j.job_key,
+        f.reason, f.worker, extract(epoch FROM f.ended_at)::float8
+    FROM jobq.job AS j
+    LEFT JOIN jobq.queue AS q USING (queue_id)
+    LEFT JOIN jobq.delayed AS d USING (job_id)
+    LEFT JOIN jobq.ready AS r USING (job_id)
+    LEFT JOIN jobq.lease AS l USING (job_id)
+    LEFT JOIN jobq.finished AS f USING (job_id)"""
+
+Failure = collections.namedtuple('Failure', 'kind worker claimed failed')
+FAILURES = """
+    SELECT job_id, attempt, kind, worker, extract(epoch FROM claimed_at)::float8, extract(epoch FROM failed_at)::float8
+    FROM jobq.failure"""
+
+
+class Attempt:
+    """One token that a worker was given: what it knows of its lease, and what it heard of its end."""
+
+    def __init__(self, operation, at, until):
+        self.claim = operation
+        self.at = at
+        self.until = until
+        self.length = operation['length']
+        self.renewed = operation
+        self.doubtful = False  # a renewal that nobody heard of may have changed the lease
+        self.end = None        # (complete, fail or snooze; the operation; when)
+
+
+def tokens_of(operation):
+    if 'tokens' in operation:
+        return [tuple(token) for token in operation['tokens']]
+    return [(operation['job'], operation['attempt'])]
+
+
+class Known:
+    def __init__(self, db, story):
+        self.db = db
+        self.story = story
+        self.run = story.by['started'][0]
+        self.found = []  # contradictions
+        self.labels = {operation['label']: operation for operation in story.operations}
+        self.attempts = {}                              # token: Attempt
+        self.refused = []                               # (token, when, operation)
+        self.possible = collections.defaultdict(set)    # token: how it may have ended
+        self.doubt_what_was_not_yet_on_disk()
+        self.read_tables()
+        self.read_claims()
+        self.read_renewals()
+        self.read_ends()
+
+    def rows(self, statement):
+        return self.db.execute(statement).fetchall()
+
+    def wrong(self, what, *details):
+        self.found.append(what + (': ' + ', '.join(str(detail)[:300] for detail in details[:6]) if details else ''))
+
+    def doubt_what_was_not_yet_on_disk(self):
+        """With synchronous_commit = off all but claims may be lost in a crash, if they were acknowledged shortly before."""
+        if self.run['mode'] != 'async':
+            return
+        for died in self.story.by['server died']:
+            begins = min((event['mono'] for event in self.story.by['server began'] if event['mono'] > died['mono']), default=died['mono'])
+            for operation in self.story.operations:
+                done = operation['outcome'] == 'done' and operation['do'] != 'claim'
+                if done and died['mono'] - ASYNCHRONOUS <= operation['received'] <= begins:
+                    operation['outcome'] = 'unknown'
+
+    def read_tables(self):
+        self.jobs = {job: Job(*rest) for job, *rest in self.rows(JOBS)}
+        self.failures = collections.defaultdict(dict)
+        for job, attempt, *rest in self.rows(FAILURES):
+            self.failures[job][attempt] = Failure(*rest)
+        self.resets = collections.defaultdict(set)
+        for job, attempt in self.rows('SELECT job_id, attempt FROM chaos.reset'):
+            self.resets[job].add(attempt)
+
+    def read_claims(self):
+        for operation in self.story.done('claim'):
+            for job, attempt, _, at, until in operation['answer']:
+                twin = self.attempts.get((job, attempt))
+                if twin:
+                    self.wrong('a token was handed out twice', (job, attempt), twin.claim['label'], operation['label'])
+                self.attempts[job, attempt] = Attempt(operation, at, until)
+
+    def read_renewals(self):
+        """In the order of each worker's log: a token has one worker."""
+        for operation in self.story.operations:
+            if operation['do'] not in ('renew', 'renew batch'):
+                continue
+            tokens = tokens_of(operation)
+            if operation['outcome'] == 'unknown':
+                for token in tokens:
+                    if token in self.attempts:
+                        self.attempts[token].doubtful = True
+            elif operation['outcome'] == 'done':
+                answers = operation['answer'] if 'tokens' in operation else [operation['answer']]
+                for token, (until, at) in zip(tokens, answers):
+                    self.renewed(token, until, at, operation)
+
+    def renewed(self, token, until, at, operation):
+        if token not in self.attempts:
+            self.wrong('a lease was renewed that nobody was given', token)
+        elif until is None:
+            self.refused.append((token, at, operation))
+        else:
+            attempt = self.attempts[token]
+            attempt.until, attempt.renewed, attempt.doubtful = until, operation, False
+            attempt.length = operation.get('length') or attempt.length
+
+    def read_ends(self):
+        for operation in self.story.by['claim']:
+            # who completes and claims is not told which of them he still held
+            if operation['outcome'] != 'raised':
+                for token in operation.get('ending', []):
+                    self.possible[tuple(token)].add('complete')
+        for operation in self.story.operations:
+            if operation['do'] not in ('complete', 'complete batch', 'fail', 'snooze'):
+                continue
+            kind = operation['do'].removesuffix(' batch')
+            tokens = tokens_of(operation)
+            if operation['outcome'] == 'unknown':
+                for token in tokens:
+                    self.possible[token].add(kind)
+            elif operation['outcome'] == 'done':
+                answers = operation['answer'] if 'tokens' in operation else [operation['answer']]
+                for token, (held, at) in zip(tokens, answers):
+                    self.ended(token, kind, operation, held, at)
+
+    def ended(self, token, kind, operation, held, at):
+        if not held:
+            self.refused.append((token, at, operation))
+        elif token not in self.attempts:
+            self.wrong('an attempt was ended that nobody was given', token, operation['label'])
+        elif self.attempts[token].end:
+            self.wrong('an attempt was ended twice', token, self.attempts[token].end[1]['label'], operation['label'])
+        else:
+            self.attempts[token].end = kind, operation, at
