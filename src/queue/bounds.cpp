@@ -11,8 +11,6 @@ namespace {
 
 using pg::SqlState;
 
-constexpr std::size_t kLongestName = 63;
-constexpr std::size_t kLongestKey = 255;
 constexpr std::string_view kReservedPrefix = "sql/";
 
 void check_size(std::string_view text, const char* what, std::size_t most) {

@@ -11,6 +11,8 @@ namespace jobq::queue {
 
 inline constexpr std::string_view kDefaultQueue = "default";
 inline constexpr std::int32_t kDefaultPriority = 5;
+inline constexpr std::size_t kLongestName = 63; // bytes, as all of these
+inline constexpr std::size_t kLongestKey = 255;
 inline constexpr std::size_t kLongestText = 65'536; // of an error or reason that is kept
 
 // A queue's, task's or worker's name: 1 to 63 bytes.

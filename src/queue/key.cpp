@@ -4,6 +4,7 @@
 
 #include "pg/error.hpp"
 #include "pg/statement.hpp"
+#include "queue/bounds.hpp"
 
 namespace jobq::queue {
 
@@ -34,6 +35,8 @@ bool take_key(std::int64_t queue_id, std::string_view job_key, std::int64_t job_
 }
 
 std::optional<std::int64_t> key_holder(std::int64_t queue_id, std::string_view job_key) {
+  // It may have any size, and is copied from here on.
+  if (job_key.size() > kLongestKey) return std::nullopt;
   pg::Rows rows = select_holder.run({pg::int8(queue_id), pg::text(job_key)});
   if (rows.empty()) return std::nullopt;
   return rows.int8(0, 0);

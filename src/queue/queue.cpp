@@ -129,6 +129,8 @@ void complain_of_unknown(std::string_view name) {
 void watch_settings() { pg::on_invalidation(forget); }
 
 std::optional<Queue> find_queue(std::string_view name) {
+  // It may have any size, and is copied from here on.
+  if (name.size() > kLongestName) return std::nullopt;
   Cache& known = cache();
   auto id = known.ids.find(std::string(name));
   if (id != known.ids.end()) return known.by_id.at(id->second);
