@@ -97,9 +97,9 @@ SELECT oid::regprocedure, proretset FROM function WHERE proname ~ '^enqueue' AND
 SELECT attrelid::regclass, attname FROM relation c JOIN pg_attribute ON attrelid = c.oid
 WHERE atttypid IN ('timestamp'::regtype, 'time'::regtype, 'date'::regtype, 'timetz'::regtype);
 
--- the lines are vacuumed by a fixed threshold and keep their pages
-SELECT relname, option FROM relation, unnest(ARRAY['vacuum_truncate=off', 'autovacuum_vacuum_scale_factor=0', 'autovacuum_analyze_scale_factor=0']) AS options (option)
-WHERE relname IN ('ready', 'lease', 'delayed') AND NOT option = ANY (coalesce(reloptions, '{}'));
+-- how each table is stored: the lines are vacuumed by a fixed threshold and keep their pages, the others as the server has it
+SELECT option, string_agg(relname, ', ' ORDER BY relname) AS tables
+FROM relation LEFT JOIN unnest(reloptions) AS options (option) ON true WHERE relkind IN ('r', 'p') GROUP BY 1 ORDER BY 1;
 -- no triggers (but on the queues' settings), no rules, no row security, no foreign keys: nothing that a claim would pay for
 SELECT tgrelid::regclass, tgname FROM pg_trigger JOIN relation c ON tgrelid = c.oid WHERE relname <> 'queue';
 SELECT relname FROM relation WHERE relrowsecurity OR relforcerowsecurity OR (relhasrules AND relkind <> 'v');

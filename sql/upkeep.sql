@@ -121,10 +121,12 @@ SELECT relname, v.* FROM pg_class, LATERAL verify_heapam(oid) AS v WHERE relname
 DROP DATABASE jobq_upkeep;
 
 -- rows are written past triggers and foreign keys, so a table that has one is refused, not half obeyed
+SELECT jobq.create_queue('upkeep') AS made;
+SELECT jobq.enqueue('t', queue => 'upkeep') IS NOT NULL AS enqueued;
 CREATE TABLE refers (job_id bigint REFERENCES jobq.job ON DELETE CASCADE);
 SELECT jobq.enqueue('t');
 \echo :LAST_ERROR_SQLSTATE
-SELECT count(*) FROM jobq.claim();
+SELECT count(*) FROM jobq.claim('upkeep');
 \echo :LAST_ERROR_SQLSTATE
 DROP TABLE refers;
 CREATE TRIGGER planted BEFORE INSERT ON jobq.ready FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
@@ -132,3 +134,4 @@ SELECT jobq.enqueue('t');
 \echo :LAST_ERROR_SQLSTATE
 DROP TRIGGER planted ON jobq.ready;
 SELECT jobq.enqueue('t') IS NOT NULL AS enqueued;
+SELECT jobq.drop_queue('upkeep', true);

@@ -52,12 +52,19 @@ class Audit(Known):
             self.wrong('unexpected error', event['actor'], event.get('sqlstate'), event['message'], event.get('where', ''))
 
     def the_tables(self):
-        for what, row in tables.contradictions(self.db):
+        for what, row in tables.contradictions(self.db, effects=True):
             self.wrong(what, row)
         self.none_of({
             'live jobs after the drain': 'SELECT job_id, queue, state FROM jobq.jobs',
             'an effect of nobody': 'SELECT job_id, attempt, label FROM chaos.effect WHERE job_id NOT IN (SELECT job_id FROM jobq.job)',
         })
+
+        if self.run['mode'] != 'clock':
+            self.none_of({
+                'an end before its beginning':
+                    """SELECT job_id, claimed_at, ended_at FROM jobq.finished WHERE ended_at < claimed_at
+                    UNION ALL SELECT job_id, claimed_at, failed_at FROM jobq.failure WHERE failed_at < claimed_at""",
+            })
 
     def none_of(self, statements):
         for what, statement in statements.items():

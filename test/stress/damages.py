@@ -144,6 +144,8 @@ def of_the_tables(job):
     yield 'a committed claim is not counted', f'UPDATE jobq.finished SET attempt = attempt - 1 WHERE job_id = {job}'
     yield 'whose complete was acknowledged is recorded as', f"UPDATE jobq.finished SET state = 'dead' WHERE job_id = {job}"
     yield 'a death without a reason', f"UPDATE jobq.finished SET state = 'dead', reason = NULL WHERE job_id = {job}"
+    yield 'an end before its beginning', f"UPDATE jobq.finished SET claimed_at = ended_at + interval '1 s' WHERE job_id = {job}"
+    yield 'an end before its beginning', "UPDATE jobq.failure SET failed_at = 'epoch'"
     yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'attempts exhausted' WHERE job_id = {job}"
     yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'failed, not to be retried' WHERE job_id = {job}"
     yield 'a completed job without its effect', f'DELETE FROM chaos.effect WHERE job_id = {job}'

@@ -90,4 +90,4 @@ class Observer(Actor):
     def observe(self, _):
         with self.db.transaction():
             self.db.execute('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-            return [[what, str(row)] for what, row in contradictions(self.db)]
+            return [[what, str(row)] for what, row in contradictions(self.db, effects=True)]
