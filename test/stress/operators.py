@@ -6,14 +6,17 @@ from producer import KEYS, LAST_ATTEMPT
 from tables import contradictions
 
 
+SEEN = 'seen while it ran'
+
+
 class Operator(Actor):
     """Cancels, brings back, moves, pauses; picks among the newest jobs. Whoever makes a job's counters anew writes down at which attempt,
     in the same transaction."""
     role = 'operator'
 
     def step(self):
-        self.random.choices([self.cancel, self.cancel_key, self.retry, self.retry_dead, self.reschedule, self.pause], [40, 10, 20, 5, 15, 10])[0](
-            self.random.choice(self.run.queues))
+        way = self.random.choices([self.cancel, self.cancel_key, self.retry, self.retry_dead, self.reschedule, self.pause], [40, 10, 20, 5, 15, 10])[0]
+        way(self.random.choice(self.run.queues))
         self.rest(0.05)
 
     def some_job(self):
@@ -82,7 +85,7 @@ class Observer(Actor):
     def step(self):
         began = time.monotonic()
         for what, row in self.act('observe', self.observe) or []:
-            self.log.note('error', message=f'seen while it ran: {what}: {row}')
+            self.log.note('error', message=f'{SEEN}: {what}: {row}')
         self.until = time.monotonic() + max(0.2, 9 * (time.monotonic() - began))
         while time.monotonic() < self.until and not self.over():
             time.sleep(0.1)

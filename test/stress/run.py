@@ -15,10 +15,12 @@ from damages import not_found
 from drain import Drain
 from log import Log, Story, read
 from nemesis import Nemesis
+from operators import SEEN
 
 MODES = ['calm', 'crash', 'async', 'standby', 'clock']
 QUEUES = ['chaos a', 'chaos b']
 GRACE = 2
+UNTOLD = {'event', 'actor', 'mono', 'at', 'at_mono', 'what', 'number'}
 
 
 @dataclasses.dataclass
@@ -55,14 +57,18 @@ class Run:
 @dataclasses.dataclass
 class Outcome:
     story: Story
-    found: list    # contradictions
+    found: list    # contradictions and unexpected errors
     missed: list   # planted damages that the audit did not find
+
+    def contradictions(self):
+        """Without errors and what merely did not happen."""
+        return [finding for finding in self.found if SEEN in finding or not finding.startswith(('unexpected error', 'nobody ever', 'no lease ever'))]
 
     def told(self):
         """What the nemesis did, how much was done, what is wrong."""
         start = self.story.by['started'][0]['mono']
         for event in self.story.by['struck']:
-            told = ' '.join(f'{key}={value}' for key, value in event.items() if key not in ('event', 'actor', 'mono', 'at', 'at_mono', 'what', 'number') and value is not None)
+            told = ' '.join(f'{key}={value}' for key, value in event.items() if key not in UNTOLD and value is not None)
             yield f'{event["mono"] - start:7.1f} s  {event["number"]} {event["what"]} {told}'
         counts = collections.Counter(operation['do'] for operation in self.story.operations if operation['outcome'] == 'done')
         unknown = sum(operation['outcome'] == 'unknown' for operation in self.story.operations)
@@ -110,7 +116,8 @@ def prepare(run, cluster, log):
             # no job is pruned, so that the audit finds each of them; few tries and crashes, so that many die
             db.execute("""SELECT jobq.create_queue(%s, max_attempts => %s, max_crashes => %s, retry_base => '0.1 s', retry_cap => '0.3 s',
                 keep_completed => '1000 years', keep_dead => '1000 years')""", (queue, MAX_ATTEMPTS, MAX_CRASHES))
-    log.note('started', seed=run.seed, mode=run.mode, isolation=run.isolation, managed=run.managed, grace=GRACE, offset=time.time() - time.monotonic())
+    log.note('started', seed=run.seed, mode=run.mode, isolation=run.isolation, managed=run.managed, grace=GRACE,
+             offset=time.time() - time.monotonic())
 
 
 def rage(run, cluster, log):
