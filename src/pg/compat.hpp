@@ -1,11 +1,16 @@
-// The one place that knows what differs between the majors 15 to 18.
+// The one place that knows what differs between the majors 15 to 19.
 #pragma once
+
+#include <utility>
 
 #include "pg/postgres.hpp"
 
 extern "C" {
+#include "access/tableam.h"
 #include "catalog/pg_database.h"
 #include "executor/executor.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
@@ -25,7 +30,9 @@ namespace jobq::pg {
 
 // A row's entries in all indexes of its table; a duplicate in a unique one raises.
 inline List* insert_index_tuples(ResultRelInfo* indexes, TupleTableSlot* slot, EState* state) {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+  return ExecInsertIndexTuples(indexes, state, 0, slot, NIL, nullptr);
+#elif PG_VERSION_NUM >= 160000
   return ExecInsertIndexTuples(indexes, slot, state, false, false, nullptr, NIL, false);
 #else
   return ExecInsertIndexTuples(indexes, slot, state, false, false, nullptr, NIL);
@@ -33,10 +40,44 @@ inline List* insert_index_tuples(ResultRelInfo* indexes, TupleTableSlot* slot, E
 }
 
 inline IndexScanDesc begin_index_scan(Relation table, Relation index, Snapshot snapshot, int keys) {
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+  return index_beginscan(table, index, snapshot, nullptr, keys, 0, SO_NONE);
+#elif PG_VERSION_NUM >= 180000
   return index_beginscan(table, index, snapshot, nullptr, keys, 0);
 #else
   return index_beginscan(table, index, snapshot, keys, 0);
+#endif
+}
+
+inline TM_Result delete_row(Relation table, ItemPointer place, bool wait, TM_FailureData* failure) {
+  CommandId command = GetCurrentCommandId(true);
+#if PG_VERSION_NUM >= 190000
+  return table_tuple_delete(table, place, command, 0, GetActiveSnapshot(), InvalidSnapshot, wait,
+                            failure);
+#else
+  return table_tuple_delete(table, place, command, GetActiveSnapshot(), InvalidSnapshot, wait,
+                            failure, false);
+#endif
+}
+
+// To be called once: the planner then calls `ours` with each table that it has looked up, after
+// what was hooked in before.
+template <void (*ours)(RelOptInfo*)>
+void watch_tables() {
+#if PG_VERSION_NUM >= 190000
+  static build_simple_rel_hook_type next = nullptr;
+  next = std::exchange(build_simple_rel_hook,
+                       [](PlannerInfo* root, RelOptInfo* relation, RangeTblEntry* entry) {
+                         if (next != nullptr) next(root, relation, entry);
+                         if (entry->rtekind == RTE_RELATION) ours(relation);
+                       });
+#else
+  static get_relation_info_hook_type next = nullptr;
+  next = std::exchange(get_relation_info_hook,
+                       [](PlannerInfo* root, Oid table, bool is_parent, RelOptInfo* relation) {
+                         if (next != nullptr) next(root, table, is_parent, relation);
+                         ours(relation);
+                       });
 #endif
 }
 

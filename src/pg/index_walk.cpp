@@ -82,9 +82,7 @@ void check_serializable(const char* what) {
 
 Erasure erase_row(Relation table, ItemPointerData place, bool wait) {
   TM_FailureData failure;
-  TM_Result result =
-      table_tuple_delete(table, &place, GetCurrentCommandId(true), GetActiveSnapshot(),
-                         InvalidSnapshot, wait, &failure, false);
+  TM_Result result = delete_row(table, &place, wait, &failure);
   switch (result) {
   case TM_Ok:
     return Erasure::done;

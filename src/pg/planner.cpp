@@ -2,10 +2,11 @@
 
 #include <utility>
 
+#include "pg/compat.hpp"
+
 extern "C" {
 #include "jit/jit.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/plancat.h"
 #include "nodes/parsenodes.h"
 }
 
@@ -17,10 +18,8 @@ constexpr BlockNumber kManyPages = 1'000'000;
 constexpr double kManyRows = 100'000'000;
 
 int walks = 0; // how many are open
-get_relation_info_hook_type next_hook = nullptr;
 
-void assume_large(PlannerInfo* root, Oid table, bool is_parent, RelOptInfo* relation) {
-  if (next_hook != nullptr) next_hook(root, table, is_parent, relation);
+void assume_large(RelOptInfo* relation) {
   if (walks == 0) return;
   relation->pages = kManyPages;
   relation->tuples = kManyRows;
@@ -34,10 +33,7 @@ void assume_large(PlannerInfo* root, Oid table, bool is_parent, RelOptInfo* rela
 
 } // namespace
 
-void watch_planner() {
-  next_hook = get_relation_info_hook;
-  get_relation_info_hook = assume_large;
-}
+void watch_planner() { watch_tables<assume_large>(); }
 
 namespace {
 

@@ -51,6 +51,11 @@ for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	select(undef, undef, undef, 0.1);
 }
 ok($up, 'the pooler is up');
+# All three connections first: a quick machine is done with the work before there is a second one.
+my $meeting = "$folder/meeting.sql";
+append_to_file($meeting, q{DO $$ BEGIN WHILE (SELECT count(*) < 3 FROM pg_stat_activity WHERE query LIKE 'DO %')
+	LOOP PERFORM pg_sleep(0.01), pg_stat_clear_snapshot(); END LOOP; END $$;});
+command_ok([ 'pgbench', '-n', '-c', '3', '-t', '1', '-f', $meeting, '-h', $folder, '-p', $port, '-U', $user, 'postgres' ], 'three backends at once');
 
 # Six workers: each claims, renews and completes in three statements; \gset keeps the token, no session does.
 my $script = "$folder/worker.sql";

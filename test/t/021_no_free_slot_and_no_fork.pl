@@ -88,7 +88,7 @@ SKIP:
 	$from = -s $node->logfile;
 	system("prlimit --pid $server --nproc=1:$hard") == 0 or die;
 	$session->query_safe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'jobq manager' AND datname = 'two'");
-	my $failed = eval { $node->wait_for_log(qr/(could not fork worker process.*){3}/s, $from); 1 };
+	my $failed = eval { $node->wait_for_log(qr/(could not fork (?:background )?worker process.*){3}/s, $from); 1 };
 	is($failed, 1, 'the server tries again and again to make the process');
 	$session->query_safe("SELECT jobq.enqueue('due', delay => '1 ms')");
 	is($session->query_safe("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'jobq manager'"), '2', 'the other managers live');

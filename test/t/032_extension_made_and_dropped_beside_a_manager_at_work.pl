@@ -107,7 +107,8 @@ is_deeply(\@complaints, [], 'and it came before');
 my $log = slurp_file($node->logfile);
 unlike($log, qr/deadlock/, 'no deadlock');
 unlike($log, qr/\] jobq \w+ (ERROR|FATAL|PANIC|WARNING)|"jobq manager" .*exited/, 'nothing in the log of jobq');
-unlike($log, qr/jobq manager: cannot/, 'no step failed');
+# It gives way to a transaction that holds the extension for 100 ms.
+unlike($log, qr/jobq manager: cannot(?!.*\(55P03\))/, 'no step failed');
 is($session->{stderr}, '', 'no error in the session');
 $_->quit for $session, $watch;
 $node->stop;
@@ -132,7 +133,7 @@ sub comes_up
 {
 	my ($when) = @_;
 	push @complaints, "no manager: $when"
-		unless comes_true(sub { $watch->query_safe(q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'd' AND backend_type = 'jobq manager' AND wait_event = 'Extension'}) });
+		unless comes_true(sub { $watch->query_safe(q{SELECT count(*) FROM pg_stat_activity WHERE datname = 'd' AND backend_type = 'jobq manager' AND wait_event_type = 'Extension'}) });
 	return;
 }
 

@@ -92,7 +92,8 @@ class Session:
         if self.thread.is_alive():
             return 'still at it'
         if self.error is not None:
-            return self.error.sqlstate or 'connection lost'
+            # psycopg says from 3.2 on that the server ended the session
+            return 'connection lost' if self.error.sqlstate in (None, '57P01') else self.error.sqlstate
         return self.rows[0][0] if self.rows else None
 
     def close(self):
