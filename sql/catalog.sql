@@ -55,7 +55,7 @@ CREATE DATABASE jobq_catalog;
 CREATE EXTENSION jobq;
 SELECT c.oid::regclass FROM pg_class c
 WHERE relnamespace = 'jobq'::regnamespace AND relkind = 'r'
-  AND (xpath('/table/row/c/text()', query_to_xml(format('SELECT count(*) AS c FROM %s', c.oid::regclass), true, false, '')))[1]::text <> '0';
+  AND pg_relation_size(c.oid) > 0;
 SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'jobq' AND last_value IS NOT NULL;
 -- case 116: it goes without a rest, and comes again
 DROP EXTENSION jobq;

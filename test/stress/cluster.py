@@ -115,7 +115,8 @@ class Server:
 
     def copy(self, primary):
         """Becomes a standby of another one, whose programs it shares."""
-        self.word('drop')
+        self.word('stop')
+        shutil.rmtree(self.data, ignore_errors=True)
         root = self.folder / 'root'
         if not root.exists():
             root.symlink_to(primary.folder / 'root')

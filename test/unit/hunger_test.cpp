@@ -1,10 +1,7 @@
 #include "core/hunger.hpp"
+#include "unit/hunger_model.hpp"
 
 #include <gtest/gtest.h>
-
-#include <random>
-#include <set>
-#include <utility>
 
 namespace jobq::core {
 namespace {
@@ -44,29 +41,11 @@ TEST(Hunger, OfTooManyEveryQueueIsHungry) {
   EXPECT_TRUE(hunger.is_any());
 }
 
-// Against a set that forgets nothing: whoever is hungry is found so, and as long as there are few
-// nobody else is.
 TEST(Hunger, LacksNoQueue) {
-  std::mt19937 random(20261130);
+  Pick pick = pick_at_random(20261130);
   for (int round = 0; round < 200; ++round) {
-    Hunger hunger;
-    std::set<std::int64_t> hungry;
-    bool was_many = false;
-    for (int step = 0; step < 200; ++step) {
-      auto id = static_cast<std::int64_t>(random() % 8);
-      if (random() % 2 == 0) {
-        hunger.add(queue(1, id));
-        hungry.insert(id);
-        was_many |= hungry.size() > Hunger::kMostKnown;
-      } else {
-        bool had = hunger.take(queue(1, id));
-        if (hungry.erase(id) == 1 || was_many)
-          ASSERT_TRUE(had);
-        else
-          ASSERT_FALSE(had);
-      }
-      ASSERT_TRUE(hunger.is_any() || hungry.empty());
-    }
+    HungerModel model(pick);
+    for (int i = 0; i < 200 && !HasFatalFailure(); ++i) model.step();
   }
 }
 

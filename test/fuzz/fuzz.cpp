@@ -1,0 +1,12 @@
+#include "fuzz/fuzz.hpp"
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  GTEST_FLAG_SET(break_on_failure, true);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  jobq::core::Bytes bytes(data, size);
+  jobq::core::hold(bytes);
+  return 0;
+}
