@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
-from cluster import CHECKOUT, Trouble
+from cluster import Trouble
 
 # In which mode the lack of it shows.
 MODES = {'durable_claim': 'async'}
