@@ -137,7 +137,8 @@ class Server:
 
 
 def subprocess_output(command, seconds, environment=None):
-    done = subprocess.run(command, env=environment, timeout=seconds, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    # in a session of its own: a Ctrl-C is for who runs this
+    done = subprocess.run(command, env=environment, timeout=seconds, start_new_session=True, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
     if done.returncode:
         raise Trouble(f'{" ".join(map(str, command))}: {done.stderr.strip()[-2000:]}')

@@ -2,6 +2,7 @@
 import json
 import multiprocessing
 import os
+import signal
 import time
 
 from log import Log
@@ -37,7 +38,10 @@ class Crowd:
             self.publish()
 
     def start(self, role, number, life):
-        process = fork.Process(target=lambda: ROLES[role](self.run, number, life).live(), name=f'{role}-{number:02d}', daemon=True)
+        def live():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # who runs this ends the others
+            ROLES[role](self.run, number, life).live()
+        process = fork.Process(target=live, name=f'{role}-{number:02d}', daemon=True)
         process.start()
         return process
 
@@ -54,10 +58,14 @@ class Crowd:
             process.join(max(0, deadline - time.monotonic()))
             if process.exitcode is None:
                 self.log.note('error', message=f'{process.name} does not come to its end')
-                process.kill()
-                process.join()
             elif process.exitcode not in (0, -9):
                 self.log.note('error', message=f'{process.name} ended with {process.exitcode}')
+
+
+    def kill(self):
+        for process in self.processes.values():
+            process.kill()
+            process.join()
 
 
 class Victims:

@@ -11,6 +11,12 @@ class Drain(Worker):
         """Whether no live job is left, within so many seconds."""
         self.run.until.value = time.monotonic() + seconds
         self.connect()
+        try:
+            return self.drain()
+        finally:
+            self.db.close()
+
+    def drain(self):
         for queue in self.run.queues:
             self.act('resume', lambda _, q=queue: self.rows('SELECT jobq.resume_queue(%s)', q) and None, queue=queue)
         while not self.over():

@@ -3,6 +3,7 @@ import collections
 import dataclasses
 import os
 import random
+import signal
 import time
 import typing
 
@@ -78,7 +79,6 @@ class Outcome:
 
 
 def play(run):
-    os.makedirs(run.folder)
     run.until = fork.Value('d', 0)
     cluster = servers.Cluster(run.settings(), run.checkout, standby=run.mode == 'standby', faked_clock=run.mode == 'clock')
     try:
@@ -88,6 +88,7 @@ def play(run):
         rage(run, cluster, log)
         if not Drain(run, 0, 1).drained(90):
             log.note('error', message='live jobs are left that neither sweep nor claim brings to an end')
+        servers.wait_until('all clients are gone', lambda: not cluster.pids('client backend'))
         log.note('ended')
         return audited(run, cluster.log_text())
     finally:
@@ -117,7 +118,7 @@ def prepare(run, cluster, log):
             db.execute("""SELECT jobq.create_queue(%s, max_attempts => %s, max_crashes => %s, retry_base => '0.1 s', retry_cap => '0.3 s',
                 keep_completed => '1000 years', keep_dead => '1000 years')""", (queue, MAX_ATTEMPTS, MAX_CRASHES))
     log.note('started', seed=run.seed, mode=run.mode, isolation=run.isolation, managed=run.managed, grace=GRACE,
-             offset=time.time() - time.monotonic())
+             seconds=run.seconds, offset=time.time() - time.monotonic())
 
 
 def rage(run, cluster, log):
@@ -129,11 +130,12 @@ def rage(run, cluster, log):
     nemesis.start()
     try:
         look_after(crowd, nemesis, cluster, log)
+        if nemesis.exitcode != 0:
+            log.note('error', message=f'the nemesis ended with {nemesis.exitcode}')
+        crowd.wait(60)
     finally:
         nemesis.kill()
-    if nemesis.exitcode != 0:
-        log.note('error', message=f'the nemesis ended with {nemesis.exitcode}')
-    crowd.wait(60)
+        crowd.kill()
 
 
 def look_after(crowd, nemesis, cluster, log):
@@ -147,6 +149,7 @@ def look_after(crowd, nemesis, cluster, log):
 
 
 def haunt(run, cluster):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     Nemesis(cluster, Victims(run.folder), Log(run.folder, 'nemesis'), random.Random(run.seed), run.mode, ['chaos']).run(run.seconds)
 
 
