@@ -123,6 +123,7 @@ DROP DATABASE jobq_upkeep;
 -- rows are written past triggers and foreign keys, so a table that has one is refused, not half obeyed
 SELECT jobq.create_queue('upkeep') AS made;
 SELECT jobq.enqueue('t', queue => 'upkeep') IS NOT NULL AS enqueued;
+\set VERBOSITY default
 CREATE TABLE refers (job_id bigint REFERENCES jobq.job ON DELETE CASCADE);
 SELECT jobq.enqueue('t');
 \echo :LAST_ERROR_SQLSTATE
@@ -132,6 +133,7 @@ DROP TABLE refers;
 CREATE TRIGGER planted BEFORE INSERT ON jobq.ready FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
 SELECT jobq.enqueue('t');
 \echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY terse
 DROP TRIGGER planted ON jobq.ready;
 SELECT jobq.enqueue('t') IS NOT NULL AS enqueued;
 SELECT jobq.drop_queue('upkeep', true);

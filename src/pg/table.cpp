@@ -10,6 +10,7 @@
 extern "C" {
 #include "access/tableam.h"
 #include "executor/executor.h"
+#include "utils/lsyscache.h"
 }
 
 namespace jobq::pg {
@@ -37,9 +38,13 @@ void check_shape(Relation relation, const Shape* shape) {
 // Triggers, and the foreign keys that are made of them, would be passed over in silence.
 void check_triggers(Relation relation, const Shape* shape) {
   if (relation->trigdesc == nullptr || shape->has_triggers) return;
+  const Trigger& first = relation->trigdesc->triggers[0];
+  const char* other = OidIsValid(first.tgconstrrelid) ? get_rel_name(first.tgconstrrelid) : nullptr;
   ereport(ERROR,
           (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
            errmsg("table jobq.%s has a trigger or foreign key, or one refers to it", shape->name),
+           other != nullptr ? errdetail("A foreign key binds it to table \"%s\".", other)
+                            : errdetail("Trigger \"%s\".", first.tgname),
            errhint("Drop it: jobq's tables take none. Keep a job's id in a column of your "
                    "own without REFERENCES.")));
 }

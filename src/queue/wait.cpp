@@ -121,10 +121,11 @@ std::vector<std::string> read_queues(const pg::Call& call) {
   for (std::string_view queue : call.texts({0, "queues"}))
     queues.emplace_back(check_queue_name(queue));
   if (queues.empty() || queues.size() > core::kMostAwaited)
-    pg::raise({.sqlstate = pg::SqlState::invalid_value,
-               .message = "queues must name 1 to " + std::to_string(core::kMostAwaited) +
-                          " queues, not " + std::to_string(queues.size()),
-               .hint = "Give workers fewer queues, or several of them a part each."});
+    pg::raise(
+        {.sqlstate = pg::SqlState::invalid_value,
+         .message = "queues must name 1 to " + std::to_string(core::kMostAwaited) +
+                    " queues, not " + std::to_string(queues.size()),
+         .hint = "Name at least one, and give several workers a part each of more than that."});
   return queues;
 }
 

@@ -63,7 +63,9 @@ class Known:
         return self.db.execute(statement).fetchall()
 
     def wrong(self, what, *details):
-        self.found.append(what + (': ' + ', '.join(str(detail)[:300] for detail in details[:6]) if details else ''))
+        finding = what + (': ' + ', '.join(str(detail)[:300] for detail in details[:6]) if details else '')
+        if finding not in self.found:
+            self.found.append(finding)
 
     def doubt_what_was_not_yet_on_disk(self):
         """With synchronous_commit = off all but claims may be lost in a crash, if they were acknowledged shortly before."""

@@ -21,6 +21,7 @@ from operators import SEEN
 MODES = ['calm', 'crash', 'async', 'standby', 'clock']
 QUEUES = ['chaos a', 'chaos b']
 GRACE = 2
+MOST_TOLD = 50
 UNTOLD = {'event', 'actor', 'mono', 'at', 'at_mono', 'what', 'number'}
 
 
@@ -69,13 +70,15 @@ class Outcome:
         """What the nemesis did, how much was done, what is wrong."""
         start = self.story.by['started'][0]['mono']
         for event in self.story.by['struck']:
-            told = ' '.join(f'{key}={value}' for key, value in event.items() if key not in UNTOLD and value is not None)
+            told = ' '.join(f'{key}={value}'.split('\n')[0] for key, value in event.items() if key not in UNTOLD and value is not None)
             yield f'{event["mono"] - start:7.1f} s  {event["number"]} {event["what"]} {told}'
         counts = collections.Counter(operation['do'] for operation in self.story.operations if operation['outcome'] == 'done')
         unknown = sum(operation['outcome'] == 'unknown' for operation in self.story.operations)
         yield ', '.join([f'{number} {kind}' for kind, number in sorted(counts.items())] + [f'{unknown} of unknown outcome'])
-        for finding in self.found[:50]:
+        for finding in self.found[:MOST_TOLD]:
             yield f'WRONG: {finding}'
+        if len(self.found) > MOST_TOLD:
+            yield f'... and {len(self.found) - MOST_TOLD} more'
 
 
 def play(run):
