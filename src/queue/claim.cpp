@@ -62,8 +62,7 @@ struct Claimed {
 // One claim at work on one queue: walks its line from the head and takes what it may.
 class Claiming {
  public:
-  Claiming(const Queue& queue, const Claim& claim, const Lease& lease)
-      : queue_(queue), claim_(claim), lease_(lease) {}
+  Claiming(const Queue& queue, const Claim& claim) : queue_(queue), claim_(claim) {}
 
   // A claim buries so many at the most: the rest is for the next one, so that no number of them is
   // too much for a caller's patience.
@@ -90,6 +89,13 @@ class Claiming {
 
  private:
   static constexpr std::size_t kMostDead = 1000;
+
+  Lease lease_from_now() const {
+    pg::look_at_clocks();
+    TimestampTz now = pg::now();
+    core::Microseconds length = claim_.lease.value_or(queue_.lease);
+    return {.claimed_at = now, .length = length, .expires_at = now + length};
+  }
 
   void bury() {
     dead_.push_back({.job_id = line_.row().int8(ReadyTable::job_id),
@@ -126,18 +132,15 @@ class Claiming {
 
   const Queue& queue_;
   const Claim& claim_;
-  const Lease& lease_;
   ReadyLine line_{queue_};
+  // Begins after the line's snapshot, and so after the end of every attempt that it shows as ended.
+  const Lease lease_ = lease_from_now();
   pg::NewRows new_leases_;
   std::vector<Ended> dead_;
 };
 
 Claimed claim_now(pg::ResultSet& set, const Queue& queue, const Claim& claim) {
-  pg::look_at_clocks();
-  TimestampTz now = pg::now();
-  core::Microseconds length = claim.lease.value_or(queue.lease);
-  const Lease lease = {.claimed_at = now, .length = length, .expires_at = now + length};
-  Claimed claimed = Claiming(queue, claim, lease).run(set);
+  Claimed claimed = Claiming(queue, claim).run(set);
   if (claimed.count > 0 && !settings::async_claims) pg::make_commit_durable();
   return claimed;
 }
