@@ -6,6 +6,7 @@
 #include "pg/door.hpp"
 #include "pg/result_set.hpp"
 #include "pg/statement.hpp"
+#include "pg/watch.hpp"
 #include "queue/bounds.hpp"
 #include "queue/notes.hpp"
 #include "queue/token.hpp"
@@ -30,6 +31,7 @@ pg::Value read_lease(const pg::Call& call) {
 }
 
 pg::Rows extend_group(const core::TokenGroup& group, pg::Value lease) {
+  pg::look_at_clocks();
   pg::Rows rows = extend.run(
       {pg::int8_array(group.job_ids), pg::int4(group.attempt), lease, pg::instant(pg::now())});
   for (std::uint64_t row = 0; row < rows.size(); ++row)

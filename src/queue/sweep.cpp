@@ -43,15 +43,16 @@ constinit pg::Statement first_due(
 constinit pg::Statement
     delete_delayed("DELETE FROM jobq.delayed WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
-// Leases claimed before the last disturbance ($3) are left alone until it is $4 microseconds past,
-// or a third of their length if that is more; it is $5 past now.
+// Leases claimed before the last disturbance are left alone until it is $4 microseconds past, or a
+// third of their length if that is more; it is $5 past now. They bear an instant before $3, or one
+// of the future: the clock fell back while the server was down.
 constinit pg::Statement next_expired(
     "SELECT l.job_id, l.queue_id, l.attempt, l.tries, l.crashes, j.priority::integer, j.group_key,"
     " l.worker, l.claimed_at, l.replaced_by, j.max_attempts, j.max_crashes"
     " FROM jobq.lease AS l JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
     " JOIN jobq.queue AS q ON q.queue_id OPERATOR(pg_catalog.=) l.queue_id"
     " WHERE l.expires_at OPERATOR(pg_catalog.<=) $1 AND l.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
-    " AND (l.claimed_at OPERATOR(pg_catalog.>=) $3"
+    " AND (l.claimed_at OPERATOR(pg_catalog.>=) $3 AND l.claimed_at OPERATOR(pg_catalog.<=) $1"
     " OR $5 OPERATOR(pg_catalog.>=) GREATEST($4, l.length OPERATOR(pg_catalog./) 3))"
     " ORDER BY l.expires_at LIMIT 1000 FOR UPDATE OF l SKIP LOCKED");
 
@@ -126,8 +127,9 @@ Swept promote(const pg::Rows& rows, Rows chosen, TimestampTz now) {
 
 pg::Rows find_expired(TimestampTz now, pg::Value failed, std::size_t most) {
   core::Watch watch = pg::look_at_clocks();
-  return next_expired.run({pg::instant(now), failed, pg::instant(watch.disturbed_at),
-                           pg::int8(settings::grace()), pg::int8(now - watch.disturbed_at)},
+  return next_expired.run({pg::instant(now), failed, pg::instant(watch.before),
+                           pg::int8(settings::grace()),
+                           pg::int8(pg::monotonic_now() - watch.disturbed_at)},
                           most);
 }
 
