@@ -29,30 +29,31 @@ class MarkModel {
 
   // Some row that is there and told of lies before the mark, and nobody is about to see it.
   bool is_late() const {
-    for (Microseconds row : told_) {
+    for (const Row& row : told_) {
       if (!visible_.contains(row) || covered_.contains(row)) continue;
-      return row < mark_.instant;
+      return row.first < mark_.instant;
     }
     return false;
   }
 
  private:
+  using Row = std::pair<Microseconds, int>; // two may have one instant
   struct Writer {
     int stage = 0;
-    Microseconds row = 0;
+    Row row;
   };
 
   void write(Writer& writer) {
     switch (writer.stage++) {
     case 0:
-      writer.row = now_ + pick_(1, 50);
-      if (rule_ == MarkRule::writer_lowers_first) mark_.lower(writer.row);
+      writer.row = {now_ + pick_(1, 50), rows_++};
+      if (rule_ == MarkRule::writer_lowers_first) mark_.lower(writer.row.first);
       return;
     case 1:
       visible_.insert(writer.row);
       return;
     default:
-      if (rule_ != MarkRule::writer_lowers_first) mark_.lower(writer.row);
+      if (rule_ != MarkRule::writer_lowers_first) mark_.lower(writer.row.first);
       if (visible_.contains(writer.row)) told_.insert(writer.row);
       writer.stage = 0;
     }
@@ -84,17 +85,17 @@ class MarkModel {
   }
 
   void take_due() {
-    for (Microseconds row : seen_) {
-      if (row > now_) continue;
-      visible_.erase(visible_.find(row));
-      if (auto told = told_.find(row); told != told_.end()) told_.erase(told);
-      if (auto covered = covered_.find(row); covered != covered_.end()) covered_.erase(covered);
+    for (const Row& row : seen_) {
+      if (row.first > now_) continue;
+      visible_.erase(row);
+      told_.erase(row);
+      covered_.erase(row);
     }
-    std::erase_if(seen_, [this](Microseconds row) { return row <= now_; });
+    std::erase_if(seen_, [this](const Row& row) { return row.first <= now_; });
   }
 
   void end() {
-    Microseconds left = seen_.empty() ? kForever : *seen_.begin();
+    Microseconds left = seen_.empty() ? kForever : seen_.begin()->first;
     if (rule_ == MarkRule::sets_the_mark)
       mark_.instant = left;
     else
@@ -108,10 +109,11 @@ class MarkModel {
   Microseconds now_ = 1;
   int stage_ = 0;
   std::array<Writer, 4> writers_;
-  std::multiset<Microseconds> visible_; // rows that a snapshot shows
-  std::multiset<Microseconds> told_;    // rows whose writers are through
-  std::multiset<Microseconds> covered_; // rows told of before the reading that is under way
-  std::multiset<Microseconds> seen_;
+  int rows_ = 0;
+  std::set<Row> visible_; // rows that a snapshot shows
+  std::set<Row> told_;    // rows whose writers are through
+  std::set<Row> covered_; // rows told of before the reading that is under way
+  std::set<Row> seen_;
 };
 
 } // namespace jobq::core
