@@ -52,7 +52,8 @@ def table_query(columns):
         f"SELECT '{table}', pg_catalog.md5(pg_catalog.string_agg(r::text, ',' ORDER BY r::text)) FROM (SELECT {names} FROM jobq.{table}) AS r"
         for table, names in db.rows(f"""
             SELECT relname, string_agg(quote_ident(attname), ', ') FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid
-            WHERE relnamespace = 'jobq'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped AND {columns} GROUP BY 1"""))
+            WHERE relnamespace = 'jobq'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped AND {columns} GROUP BY 1"""
+        )) + ' ORDER BY 1'
 
 
 ALL_COLUMNS = table_query('true')
@@ -66,7 +67,8 @@ class Tables:
         self.before = db.rows(ALL_COLUMNS)
 
     def changed(self):
-        return db.rows(ALL_COLUMNS) != self.before
+        """The tables that are not as they were."""
+        return [now[0] for then, now in zip(self.before, db.rows(ALL_COLUMNS), strict=True) if now != then]
 
     def contradictions(self):
         return [f'{what}: {row}' for what, row in contradictions(db.connection)]

@@ -33,8 +33,8 @@ class Matrix:
         found = [warning for warning in self.caller.warnings if 'hijacked' in warning] + list(flaws(error) if error else [])
         if self.caller.rows('SELECT CURRENT_USER') != [('tables_caller',)]:
             found.append('the caller is another one afterwards')
-        if tables.changed():
-            found += ['it raised, and changed the tables'] if error else tables.contradictions()
+        if changed := tables.changed():
+            found += [f'it raised, and changed {changed}'] if error else tables.contradictions()
             tables.fresh()
         wrong += [f'{flaw}: {said(error)}: {statement}' for flaw in found]
         return error

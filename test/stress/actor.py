@@ -12,7 +12,8 @@ from log import Log
 
 # Errors that a caller has to expect: a transaction to be repeated, and what a nemesis does to statements. All others are findings.
 EXPECTED = {'40001'}
-EXPECTED_OF_NEMESIS = {'57014', '55P03', '25006'}
+CANCELLED = '57014'
+EXPECTED_OF_NEMESIS = {CANCELLED, '55P03', '25006'}
 CLOCK = 'extract(epoch FROM clock_timestamp())::float8'
 
 
@@ -94,13 +95,13 @@ class Actor:
     def failed(self, op, error, may_raise):
         lost = self.db.closed or self.db.broken or (error.diag.severity_nonlocalized or 'FATAL') in ('FATAL', 'PANIC')
         self.log.note('unknown' if lost or self.doubt else 'raised', op=op, sqlstate=error.sqlstate, message=str(error)[:300])
-        if lost:
+        if not lost and error.sqlstate not in (*EXPECTED, *may_raise, *(EXPECTED_OF_NEMESIS if self.run.nemesis else ())):
+            self.log.note('error', sqlstate=error.sqlstate, message=str(error), where=traceback.format_exc()[-900:])
+        # psycopg takes a connection whose BEGIN was cancelled for one that is in a transaction for ever
+        if lost or error.sqlstate == CANCELLED:
             with contextlib.suppress(psycopg.Error):
                 self.db.close()
             raise Lost from error
-        if error.sqlstate not in (*EXPECTED, *may_raise, *(EXPECTED_OF_NEMESIS if self.run.nemesis else ())):
-            self.log.note('error', sqlstate=error.sqlstate, message=str(error), where=traceback.format_exc()[-900:])
-        return None
 
     def rows(self, statement, *values):
         return self.db.execute(statement, values).fetchall()

@@ -8,18 +8,26 @@ import collections
 import re
 
 import tables
-from known import Known
+from known import FLEETING, SLACK, Handed, Known, tokens_of
+from producer import REPLACING
 
 EXPECTED_KINDS = [
     'claim', 'claim and roll back', 'complete', 'complete batch', 'complete and roll back', 'fail', 'snooze', 'renew', 'renew batch', 'wait',
-    'enqueue', 'enqueue keyed', 'enqueue and roll back', 'cancel', 'cancel key', 'retry', 'reschedule', 'pause', 'resume', 'observe']
+    'enqueue', 'enqueue keyed', 'enqueue and roll back', 'cancel', 'cancel key', 'retry', 'reschedule', 'pause', 'resume', 'alter', 'observe']
+EXPECTED_TRUE = ['cancel', 'retry', 'reschedule']
 # Seconds after which everything has been tried.
 ENOUGH = 20
 MAX_ATTEMPTS, MAX_CRASHES = 5, 3
+RETRY_BASE, RETRY_CAP = 0.1, 0.3
 
 
 def tries(kinds):
     return len(kinds) - kinds.count('snoozed')
+
+
+def crashes(kinds):
+    """Those in a row at the end."""
+    return next((number for number, kind in enumerate(reversed(kinds)) if kind != 'expired'), len(kinds))
 
 
 def within(ordered, begin, end):
@@ -33,9 +41,9 @@ class Audit(Known):
         self.server_log = server_log
 
     def contradictions(self):
-        for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.keys, self.each_attempt, self.each_end, self.limits,
-                      self.cancels, self.pauses, self.leases, self.late_workers, self.graces, self.sweeps, self.what_is_left, self.memory,
-                      self.the_server_log):
+        for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.each_keyed, self.keys, self.each_claim, self.each_attempt,
+                      self.each_end, self.counters, self.waits, self.cancels, self.retries, self.pauses, self.leases, self.late_workers,
+                      self.graces, self.sweeps, self.what_is_left, self.memory, self.the_server_log):
             check()
         return self.found
 
@@ -45,6 +53,9 @@ class Audit(Known):
             self.wrong('the run did not come to its end')
         if self.run['seconds'] >= ENOUGH:
             self.everything_was_tried()
+        for operation in self.story.done('sleep'):
+            if not operation['answer']:
+                self.wrong('a sleeper was not woken', operation['label'])
         for event in self.story.by['error']:
             self.wrong('unexpected error', event['actor'], event.get('sqlstate'), event['message'], event.get('where', ''))
 
@@ -52,18 +63,26 @@ class Audit(Known):
         for kind in EXPECTED_KINDS + ([] if self.run['managed'] else ['sweep']):
             if not self.story.done(kind):
                 self.wrong('nobody ever did', kind)
+        for kind in EXPECTED_TRUE:
+            if not self.succeeded(kind):
+                self.wrong('nobody ever succeeded to', kind)
         if not self.refused:
             self.wrong('nobody was ever refused')
         if not any(failure.kind == 'expired' for job in self.failures.values() for failure in job.values()):
             self.wrong('no lease ever expired')
+
+    def succeeded(self, do):
+        return [operation for operation in self.story.done(do) if operation['answer'][0]]
 
     def the_tables(self):
         for what, row in tables.contradictions(self.db, effects=True):
             self.wrong(what, row)
         self.none_of({
             'live jobs after the drain': 'SELECT job_id, queue, state FROM jobq.jobs',
-            'an effect of nobody': 'SELECT job_id, attempt, label FROM chaos.effect WHERE job_id NOT IN (SELECT job_id FROM jobq.job)',
         })
+        for job, attempt in self.effects:
+            if job not in self.jobs and job not in self.gone:
+                self.wrong('an effect of nobody', (job, attempt))
 
         if self.run['mode'] != 'clock':
             self.none_of({
@@ -83,15 +102,17 @@ class Audit(Known):
         for job, row in self.jobs.items():
             marked[row.mark].append(job)
         for operation in self.story.done('enqueue'):
+            if len(operation['answer']) != operation['number']:
+                self.wrong('half a batch is there', operation['label'], operation['answer'])
             for number, job in enumerate(operation['answer']):
-                if marked[f'{operation["label"]}/{number}'] != [job]:
+                if marked[f'{operation["label"]}/{number}'] != [job] and job not in self.gone:
                     self.wrong('an acknowledged job is lost', job, operation['label'], marked[f'{operation["label"]}/{number}'])
         for operation in self.story.done('enqueue keyed'):
-            if operation['answer'][0] not in self.jobs:
+            if operation['answer'][0] not in self.jobs.keys() | self.gone.keys():
                 self.wrong('an acknowledged job is lost', operation['answer'], operation['label'])
         for operation in self.story.unknown('enqueue'):
             there = sum(len(marked[f'{operation["label"]}/{number}']) for number in range(operation['number']))
-            if there not in (0, operation['number']):
+            if there not in (0, operation['number']) and operation['queue'] != FLEETING:
                 self.wrong('half a batch is there', operation['label'], there)
         for mark, jobs in marked.items():
             if len(jobs) > 1:
@@ -107,32 +128,78 @@ class Audit(Known):
         elif operation['outcome'] == 'done' and job not in operation['answer']:
             self.wrong('a job that nobody enqueued', job, mark, operation['answer'])
 
+    def each_keyed(self):
+        """A key leads to a job of that key, which is the new one, or kept as it is, or rewritten with fresh counters."""
+        rewritten = collections.defaultdict(list)
+        for operation in self.story.done('enqueue keyed'):
+            job, created, written = operation['answer']
+            row = self.jobs.get(job)
+            replaces = operation['mode'] in REPLACING
+            if row and (row.queue, row.key) != (operation['queue'], operation['key']):
+                self.wrong('a key led to the job of another', operation['label'], job, row)
+            if not created and operation['mode'] == 'reject' or not created and replaces and not written:
+                self.wrong('a key neither refused nor replaced', operation['label'], operation['answer'])
+            if row and not created and not replaces and row.mark == f'{operation["label"]}/0':
+                self.wrong('a job was to be kept and is rewritten', job, operation['label'])
+            if replaces and not created:
+                rewritten[job].append(operation)
+        for job, replaces in rewritten.items():
+            last = job in self.jobs and self.labels.get(self.jobs[job].mark.rpartition('/')[0])
+            if last and last['outcome'] == 'done' and any(operation['mono'] > last['received'] for operation in replaces):
+                self.wrong('a job was to be rewritten and is as it was', job, last['label'])
+
     def keys(self):
-        """No job gets a key while another one holds it. Replacing takes the key from a running job, and a retry gives it back later: those
-        jobs are left out, also where nobody heard whether it was replaced."""
+        """No two jobs hold a key for certain at one time: from when it was acknowledged that one has it until it ended, or somebody may have
+        replaced it. Jobs that were brought back are left out: they lost it in between."""
         if self.run['mode'] == 'clock':
             return
-        made = collections.defaultdict(list)
+        calls = collections.defaultdict(list)
         for operation in self.story.by['enqueue keyed']:
-            replaces = operation['mode'] not in ('keep', 'reject')
-            key = operation['queue'], operation['key']
-            if operation['outcome'] == 'unknown' and replaces:
-                made[key].append((operation['mono'], None, replaces))
-            elif operation['outcome'] == 'done' and operation['answer'][1]:
-                made[key].append((operation['received'], operation['answer'][0], replaces))
-        for key, jobs in made.items():
-            holder = None
-            for at, job, replaces in sorted(jobs, key=lambda one: one[0]):
-                row = self.jobs.get(holder)
-                beyond = row.ended - at - self.run['offset'] if row and row.ended and not self.resets[holder] else 0
-                if beyond > 0 and not replaces:
-                    self.wrong('a key was given to two', key, holder, job, beyond)
-                holder = job
+            calls[operation['queue'], operation['key']].append(operation)
+        for key, operations in calls.items():
+            held = sorted(self.certain_holds(operations))
+            for (_, until, holder), (begin, _, job) in zip(held, held[1:]):
+                if begin < until:
+                    self.wrong('a key was given to two', key, holder, job, until - begin)
+
+    def certain_holds(self, operations):
+        takes = [(operation['mono'], operation['received'] or float('inf')) for operation in operations if operation['mode'] in REPLACING]
+        for operation in operations:
+            job = operation['outcome'] == 'done' and operation['answer'][1] and operation['answer'][0]
+            row = self.jobs.get(job)
+            if row and row.ended and not self.resets[job]:
+                begin = operation['received']
+                until = min([row.ended - self.run['offset']] + [mono for mono, received in takes if received > begin])
+                if begin < until:
+                    yield begin, until, job
+
+    def each_claim(self):
+        """It hands out no more jobs than were asked for, of the queues that were asked for, in their order and that of priorities, and each
+        job as it was enqueued."""
+        moved = {operation['job'] for operation in self.story.by['reschedule'] if operation['outcome'] != 'raised'}
+        for claim in self.story.done('claim'):
+            handed = list(map(Handed._make, claim['answer']))
+            if len(handed) > claim['most']:
+                self.wrong('more jobs than were asked for', claim['label'], len(handed), claim['most'])
+            if not {one.queue for one in handed} <= set(claim['queues']):
+                self.wrong('a job of another queue than was asked for', claim['label'], handed)
+            elif handed != sorted(handed, key=lambda one: (claim['queues'].index(one.queue), one.priority)):
+                self.wrong('jobs out of order', claim['label'], handed)
+            for one in handed:
+                self.is_as_enqueued(one, moved)
+
+    def is_as_enqueued(self, handed, moved):
+        operation = self.labels.get((handed.mark or '').rpartition('/')[0])
+        row = self.jobs.get(handed.job)
+        if row and (handed.queue != row.queue or not row.key and handed.mark != row.mark):
+            self.wrong('another job was handed out than was enqueued', handed, row)
+        elif operation and operation['do'] == 'enqueue' and operation['priority'] != handed.priority and handed.job not in moved:
+            self.wrong('a job of another priority than was asked for', handed, operation['priority'])
 
     def each_attempt(self):
         """Attempts are the committed claims, from 1 on without a gap, and each leads to the call that took it."""
         for job, attempt in self.attempts:
-            if job not in self.jobs or attempt > self.jobs[job].attempt:
+            if attempt > (self.jobs[job].attempt if job in self.jobs else self.gone.get(job, 0)):
                 self.wrong('a committed claim is not counted', (job, attempt), self.jobs.get(job))
         for job, row in self.jobs.items():
             for attempt in self.failures[job]:
@@ -148,6 +215,8 @@ class Audit(Known):
         if known:
             if label is not None and label != known.claim['label']:
                 self.wrong('an attempt was recorded under another worker', (job, attempt), label, known.claim['label'])
+            if label is not None and abs(known.at - (failure or row).claimed) > 1e-5:
+                self.wrong('an attempt was recorded with another beginning', (job, attempt), known.at, (failure or row).claimed)
         elif label is None:
             self.wrong('an attempt that nobody claimed', (job, attempt), row)
         elif self.labels.get(label, {}).get('do') != 'claim' or self.labels[label]['outcome'] != 'unknown':
@@ -164,6 +233,8 @@ class Audit(Known):
                     self.wrong('an attempt with two ends', token, failure)
                 recorded = 'complete' if completed else {'error': 'fail'}.get(failure.kind, failure.kind) if failure else 'snooze'
                 self.is_what_was_heard(token, recorded)
+                if recorded == 'fail':
+                    self.is_what_was_said(token, failure.error)
 
     def is_what_was_heard(self, token, recorded):
         known = self.attempts.get(token)
@@ -176,51 +247,126 @@ class Audit(Known):
         elif recorded in ('complete', 'fail') and recorded not in self.possible[token]:
             self.wrong(f'an attempt is recorded as {recorded} that nobody ended so', token)
 
-    def limits(self):
-        """Promise 2: starts since the enqueue or the last fresh start <= max_attempts + snoozes; deaths of workers in a row <= max_crashes."""
+    def is_what_was_said(self, token, error):
+        operation = self.labels.get((error or '').partition(' ')[0])
+        if not operation or operation['do'] != 'fail' or operation['outcome'] == 'raised' or token not in tokens_of(operation):
+            self.wrong('a failure with the error of another', token, error)
+
+    def counters(self):
+        """Promise 2: starts since the enqueue or the last fresh start <= max_attempts + snoozes; deaths of workers in a row <= max_crashes. And
+        who claims is told of them."""
         for job, row in self.jobs.items():
             kinds = []
             for attempt in range(1, row.attempt + 1):
                 failure = self.failures[job].get(attempt)
+                self.are_told(job, attempt, tries(kinds) + 1, crashes(kinds))
                 kinds.append(failure.kind if failure else 'completed' if row.state == 'completed' and attempt == row.attempt else 'snoozed')
                 if tries(kinds) > MAX_ATTEMPTS:
                     self.wrong('more tries than the limit', job, kinds)
-                if kinds[-MAX_CRASHES - 1:] == ['expired'] * (MAX_CRASHES + 1):
+                if crashes(kinds) > MAX_CRASHES:
                     self.wrong('more deaths of workers in a row than the limit', job, kinds)
-                if attempt in self.resets[job] and attempt < row.attempt:
+                if attempt in self.resets[job]:
                     kinds = []
             if row.state == 'dead':
                 self.died_of(job, row, kinds)
+            if row.state in ('completed', 'dead') and row.tries != tries(kinds):
+                self.wrong('the tries are miscounted', job, row.tries, kinds)
+
+    def are_told(self, job, attempt, true_tries, true_crashes):
+        known = self.attempts.get((job, attempt))
+        if known and (known.handed.tries, known.handed.crashes) != (true_tries, true_crashes):
+            self.wrong('the counters are miscounted', known.handed, true_tries, true_crashes)
 
     def died_of(self, job, row, kinds):
         """Promise 5: each death has its reason, and it is the right one."""
         known = self.attempts.get((job, row.attempt))
         true = {
             'attempts exhausted': tries(kinds) == MAX_ATTEMPTS,
-            f'crashed {MAX_CRASHES} times': kinds[-MAX_CRASHES:] == ['expired'] * MAX_CRASHES,
-            'failed, not to be retried': kinds[-1:] == ['error'] and not (known and known.end and known.end[1]['retry']),
+            f'crashed {MAX_CRASHES} times': crashes(kinds) == MAX_CRASHES,
+            'failed, not to be retried': kinds[-1:] == ['error'] and not (known and known.end and known.end[1].get('retry')),
         }
         if not true.get(row.reason):
             self.wrong('a death for no good reason', job, row.reason, kinds)
 
+    def waits(self):
+        """Nothing is claimed before its time: that of its enqueue, of a snooze, of a retry. Jobs that were moved have another."""
+        if self.run['mode'] == 'clock':
+            return
+        moved = {operation['job'] for operation in self.story.by['reschedule'] if operation['outcome'] != 'raised'}
+        for (job, attempt), known in self.attempts.items():
+            if job in self.jobs and job not in moved and attempt - 1 not in self.resets[job]:
+                early = self.not_before(job, attempt) - known.at
+                if early > SLACK / 2:
+                    self.wrong('a claim before its time', known.handed, early)
+
+    def not_before(self, job, attempt):
+        """As far as is known."""
+        before, failure = self.attempts.get((job, attempt - 1)), self.failures[job].get(attempt - 1)
+        end = before and before.end and before.end[1]
+        if attempt == 1:
+            enqueue = self.labels.get((self.jobs[job].mark or '').rpartition('/')[0])
+            return enqueue['mono'] + self.run['offset'] + enqueue['wait'] if enqueue and enqueue['do'] == 'enqueue' else 0
+        if failure and before and (end or failure.kind == 'expired'):
+            wait = end and end.get('wait')
+            return failure.failed + (min(RETRY_CAP, RETRY_BASE * 2 ** (before.handed.tries - 1)) if wait is None else wait)
+        return end['mono'] + self.run['offset'] + end['wait'] if end and end['do'] == 'snooze' else 0
+
     def cancels(self):
-        """What was cancelled is, unless somebody brought it back; and nothing is that nobody cancelled."""
-        cancelled = {operation['job']: operation for operation in self.story.done('cancel') if operation['answer'][0]}
-        for job, operation in cancelled.items():
-            if job in self.jobs and self.jobs[job].state != 'cancelled' and not self.resets[job]:
-                self.wrong('a cancelled job is not', job, self.jobs[job], operation['label'])
-        possible = cancelled.keys() | {operation['job'] for operation in self.story.unknown('cancel')}
-        keys = {(operation['queue'], operation['key']) for operation in self.story.done('cancel key') + self.story.unknown('cancel key')}
+        """What was cancelled is, unless somebody brought it back, and names the one call that did it, or the job in its place; and who lived
+        all the time was not spared."""
+        taken = collections.defaultdict(set)
         for job, row in self.jobs.items():
-            cause = job in possible or (row.queue, row.key) in keys or (row.reason or '').startswith('replaced by job ')
-            if row.state == 'cancelled' and not cause:
-                self.wrong('a job is cancelled that nobody cancelled', job, row)
+            reasons = [failure.error for failure in self.failures[job].values() if failure.kind == 'cancelled']
+            for reason in reasons + [row.reason] * (row.state == 'cancelled'):
+                taken[reason].add(job)
+                if not self.has_cause(job, row, reason or ''):
+                    self.wrong('a job is cancelled that nobody cancelled', job, row, reason)
+        back = {operation['job'] for operation in self.story.unknown('retry') + self.succeeded('retry')}
+        keys = {(self.jobs[job].queue, self.jobs[job].key) for job in back if job in self.jobs}
+        for operation in self.story.done('cancel', 'cancel key'):
+            jobs = taken[operation['label']]
+            brought_back = operation.get('job') in back or (operation.get('queue'), operation.get('key')) in keys
+            if len(jobs) > 1 or operation['answer'][0] and not jobs and not brought_back and operation.get('queue') != FLEETING:
+                self.wrong('a cancelled job is not', operation['label'], jobs)
+        self.are_not_spared()
+
+    def has_cause(self, job, row, reason):
+        operation = self.labels.get(reason)
+        if operation and operation['do'] in ('cancel', 'cancel key') and operation['outcome'] != 'raised':
+            fits = operation['job'] == job if 'job' in operation else (operation['queue'], operation['key']) == (row.queue, row.key)
+            return fits and not (operation['outcome'] == 'done' and not operation['answer'][0])
+        successor = int(reason.removeprefix('replaced by job ')) if reason.startswith('replaced by job ') else None
+        there = self.jobs.get(successor)
+        return successor in self.gone or bool(there and row.key and (there.queue, there.key) == (row.queue, row.key))
+
+    def are_not_spared(self):
+        if self.run['mode'] == 'clock':
+            return
+        enqueued = {job: operation['received'] for operation in self.story.done('enqueue') for job in operation['answer']}
+        for operation in self.story.done('cancel'):
+            row = self.jobs.get(operation['job'])
+            lived = row and row.ended and not self.resets[operation['job']] and enqueued.get(operation['job'], float('inf')) < operation['mono']
+            if lived and not operation['answer'][0] and row.ended > operation['received'] + self.run['offset'] + SLACK:
+                self.wrong('a live job was not cancelled', operation['job'], operation['label'])
+
+    def retries(self):
+        """Whoever had ended and was not completed comes back, and lives."""
+        for operation in self.story.done('retry'):
+            lives, ended, written = operation['answer']
+            if ended and not lives or lives != (written == 1):
+                self.wrong('a job did not come back', operation['job'], operation['answer'])
+        for operation in self.story.done('retry dead'):
+            number, written, keyless = operation['answer']
+            if number != written:
+                self.wrong('a job did not come back', operation['label'], operation['answer'])
+            if keyless:
+                self.wrong('a job came back without its key', operation['label'], operation['answer'])
 
     def pauses(self):
         """Nothing is claimed from a queue between the answer to a pause and the next call to resume it."""
         claims = collections.defaultdict(list)
         for claim in self.story.done('claim'):
-            for queue in {self.jobs[row[0]].queue for row in claim['answer'] if row[0] in self.jobs}:
+            for queue in {Handed._make(row).queue for row in claim['answer']}:
                 claims[queue].append((claim['mono'], claim['received'], claim['label']))
         claims = {queue: sorted(taken) for queue, taken in claims.items()}
         resumes = collections.defaultdict(list)
@@ -237,7 +383,8 @@ class Audit(Known):
         """No two of a job are valid at once, and none expires before its time."""
         order = collections.defaultdict(list)
         for job, attempt in sorted(self.attempts):
-            order[job].append(attempt)
+            if job in self.jobs:
+                order[job].append(attempt)
         for job, attempts in order.items():
             for attempt in attempts:
                 failure = self.failures[job].get(attempt)
@@ -284,6 +431,10 @@ class Audit(Known):
                     self.wrong('a stale token was accepted', token, operation['label'])
             if known.end and known.renewed['mono'] > known.end[1]['received']:
                 self.wrong('a lease was renewed after its end', token)
+            failure = self.failures[token[0]].get(token[1])
+            taken = failure.failed - self.run['offset'] if failure and failure.kind in ('expired', 'cancelled') else float('inf')
+            if known.renewed is not known.claim and known.renewed['mono'] > taken + SLACK and self.run['mode'] != 'clock':
+                self.wrong('a lease was renewed after its end', token, known.renewed['mono'] - taken)
         for token, at, operation in self.refused:
             known = self.attempts.get(token)
             failure = self.failures[token[0]].get(token[1])
@@ -308,7 +459,8 @@ class Audit(Known):
         expired = collections.Counter(self.jobs[job].key is not None for job, failures in self.failures.items() if job in self.jobs
                                       for failure in failures.values() if failure.kind == 'expired')
         least = expired[False] if self.run['mode'] == 'calm' and not self.run['managed'] else 0
-        if not least <= counted <= expired[False] + expired[True]:
+        # failures go with their jobs
+        if not least <= counted <= expired[False] + expired[True] + sum(self.gone.values()):
             self.wrong('the sweeps counted other than the failures of kind expired', counted, expired)
 
     def what_is_left(self):

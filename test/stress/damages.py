@@ -3,6 +3,7 @@ it is; or it proves nothing."""
 import copy
 
 from audit import Audit
+from known import FLEETING, Handed
 from log import Story
 
 SOME_FAILURE = '(SELECT job_id, attempt FROM jobq.failure LIMIT 1)'
@@ -13,7 +14,7 @@ MANY_FAILURES = """WITH j AS (SELECT job_id FROM jobq.job JOIN jobq.finished USI
 
 
 class Damaged:
-    """A copy of the story in which one thing is otherwise."""
+    """A copy of the story in which one thing is otherwise: one of a job that is certainly in the tables."""
 
     def __init__(self, story):
         self.story = copy.deepcopy(story)
@@ -36,7 +37,19 @@ class Damaged:
 
 
 def held(operation):
-    return operation['answer'] and operation['answer'][0]
+    return operation['answer'] and operation['answer'][0] and operation['job'] in Damaged.there
+
+
+def handed(operation):
+    return any(row[0] in Damaged.there for row in operation['answer'])
+
+
+def is_batch(operation):
+    return operation['number'] == 6 and set(operation['answer']) <= Damaged.there
+
+
+def is_alone(operation):
+    return is_batch({**operation, 'number': 6}) and not set(operation['answer']) & Damaged.reset
 
 
 def of_the_log(story):
@@ -48,7 +61,7 @@ def of_the_log(story):
         ended = {(o['job'], o['attempt']) for do in ('complete', 'fail', 'snooze') for o in damage.story.by[do] if o['outcome'] != 'raised'}
         rows = {(row[0], row[1]): row for claim in damage.story.done('claim') for row in claim['answer']}
         unsure = {tuple(t) for o in damage.story.operations for t in o.get('ending', []) + o.get('tokens', [])}
-        job, attempt = next(t for t in rows if (t[0], t[1] + 1) in rows and t not in ended and t not in unsure)
+        job, attempt = next(t for t in rows if t[0] in Damaged.there and (t[0], t[1] + 1) in rows and t not in ended and t not in unsure)
         rows[job, attempt + 1][3] = rows[job, attempt][3] + seconds
         return Story(damage.story.operations, damage.story.events)
 
@@ -61,14 +74,30 @@ def of_the_log(story):
     yield 'an attempt without an end', damaged(lambda d: d.without(d.first('snooze', held)))
     yield 'two leases at once', damaged(lambda d: move_claim(d, 0.001))
     yield 'attempts go back in time', damaged(lambda d: move_claim(d, -1))
-    yield 'an attempt that nobody claimed', damaged(lambda d: d.without(d.first('claim', lambda o: o['answer'])))
-    yield 'a committed claim is not counted', damaged(lambda d: d.and_again(
-        d.first('claim', lambda o: o['answer']), answer=[[d.first('claim', lambda o: o['answer'])['answer'][0][0], 1000, 'x', 0, 1]]))
+    yield 'an attempt that nobody claimed', damaged(lambda d: d.without(d.first('claim', handed)))
+    yield 'a committed claim is not counted', damaged(lambda d: d.and_again(d.first('claim', handed), answer=[row_of(d, attempt=1000)]))
+    yield 'the counters are miscounted', damaged(lambda d: d.changed(d.first('claim', handed), answer=[row_of(d, tries=1000)]))
+    yield 'another job was handed out', damaged(lambda d: d.changed(d.first('claim', handed), answer=[row_of(d, queue='x')]))
+    yield 'a job of another priority', damaged(lambda d: changed_all(d, 'enqueue', priority=10))
+    yield 'a lease of another length', damaged(lambda d: d.changed(d.first('claim', handed), answer=[row_of(d, at=0)]))
+    yield 'more jobs than were asked for', damaged(lambda d: d.changed(d.first('claim', handed), most=0))
+    yield 'a job of another queue', damaged(lambda d: d.changed(d.first('claim', handed), queues=['x']))
+    yield 'jobs out of order', damaged(lambda d: d.changed(d.first('claim', handed), answer=[row_of(d, priority=1), row_of(d, priority=0)]))
+    yield 'a claim before its time', damaged(lambda d: d.changed(d.first('enqueue', is_batch), wait=10**6))
+    yield 'a claim before its time', damaged(lambda d: changed_all(d, 'snooze', wait=10**6))
+    yield 'a claim before its time', damaged(lambda d: changed_all(d, 'fail', wait=10**6))
     yield 'an acknowledged job is lost', damaged(lambda d: d.and_again(d.first('enqueue'), answer=[10**15], label='nobody/1'))
-    yield 'a job that nobody enqueued', damaged(lambda d: d.without(d.first('enqueue')))
-    yield 'a job that nobody enqueued', damaged(lambda d: d.changed(d.first('enqueue'), outcome='raised'))
+    yield 'a job that nobody enqueued', damaged(lambda d: d.without(d.first('enqueue', is_batch)))
+    yield 'a job that nobody enqueued', damaged(lambda d: d.changed(d.first('enqueue', is_batch), outcome='raised'))
     yield 'a key was given to two', damaged(lambda d: d.changed(second_of_a_key(d), received=0, mode='keep'))
-    yield 'half a batch is there', damaged(lambda d: d.changed(d.first('enqueue', lambda o: o['number'] == 6), outcome='unknown', number=7))
+    yield 'half a batch is there', damaged(lambda d: d.changed(d.first('enqueue', is_batch), outcome='unknown', number=7))
+    yield 'half a batch is there', damaged(lambda d: d.changed(d.first('enqueue', is_batch), number=7))
+    yield 'a key led to the job of another', damaged(lambda d: d.changed(d.first('enqueue keyed', there), key='x'))
+    yield 'a key neither refused nor replaced', damaged(lambda d: d.changed(d.first('enqueue keyed', there), mode='reject', answer=[1, False, 0]))
+    yield 'a key neither refused nor replaced', damaged(lambda d: d.changed(d.first('enqueue keyed', there), mode='replace', answer=[1, False, 0]))
+    yield 'a job was to be kept and is rewritten', damaged(lambda d: d.changed(d.first('enqueue keyed', made_last), mode='keep', answer=not_new(d)))
+    yield 'a job was to be rewritten and is as it was', damaged(lambda d: d.and_again(
+        d.first('enqueue keyed', made_last), mode='replace', mono=10**9, answer=not_new(d), label='nobody/1'))
     yield 'a lease was renewed that nobody was given', damaged(lambda d: d.and_again(d.first('renew', held), attempt=10**6))
     yield 'a lease was renewed after its end', damaged(lambda d: d.and_again(d.first('renew', held), **token_of(d.first('complete', held)), mono=10**9))
     yield 'a lease expired before its time', damaged(lambda d: d.and_again(d.first('renew', held), **expired_of(d), answer=[10**10, 0]))
@@ -76,30 +105,67 @@ def of_the_log(story):
     yield 'the sweeps counted other', damaged(lambda d: d.changed(d.first('sweep'), answer=[0, 10**6, 0]))
     yield 'unexpected error', damaged(lambda d: d.and_event(event='error', message='x'))
     yield 'the run did not come to its end', damaged(lambda d: Story(d.story.operations, [e for e in d.story.events if e['event'] != 'ended']))
-    yield 'nobody ever did', damaged(lambda d: Story([o for o in d.story.operations if o['do'] != 'renew'], long_run(d.story.events)))
+    yield 'nobody ever did', damaged(lambda d: in_a_long_run(Story([o for o in d.story.operations if o['do'] != 'renew'], d.story.events)))
     yield 'a job is cancelled that nobody cancelled', damaged(lambda d: Story([o for o in d.story.operations if o['do'] != 'cancel'], d.story.events))
-    yield 'a cancelled job is not', damaged(lambda d: d.and_again(d.first('cancel'), job=d.first('complete', held)['job'], answer=[True, 0]))
+    yield 'a cancelled job is not', damaged(lambda d: d.and_again(d.first('cancel'), job=d.first('complete', held)['job'], answer=[True, 0], label='x/1'))
+    yield 'a live job was not cancelled', damaged(lambda d: d.and_again(d.first('cancel'), answer=[False, 0], label='x/1', **just_enqueued(d)))
+    yield 'a job did not come back', damaged(lambda d: d.changed(d.first('retry'), answer=[False, 1, 0]))
+    yield 'a job did not come back', damaged(lambda d: d.changed(d.first('retry'), answer=[True, 1, 0]))
+    yield 'a job did not come back', damaged(lambda d: d.changed(d.first('retry dead'), answer=[1, 0, 0]))
+    yield 'a job came back without its key', damaged(lambda d: d.changed(d.first('retry dead'), answer=[1, 1, 1]))
+    yield 'a sleeper was not woken', damaged(lambda d: d.and_again(d.first('wait'), do='sleep', answer=False))
+    yield 'nobody ever succeeded to', damaged(lambda d: in_a_long_run(changed_all(d, 'cancel', answer=[False, 0])))
     yield 'a claim from a paused queue', damaged(lambda d: d.changed(d.first('pause'), received=0))
     yield 'a process grows', damaged(lambda d: Story(d.story.operations, d.story.events + [
         {'event': 'memory', 'actor': 'main', 'what': 'w', 'pid': 1, 'kilobytes': 1000 * n} for n in range(60)]))
     yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, gone=first_expiry(d) - 0.1, kind='x'))
 
 
-def long_run(events):
-    return [{**event, 'seconds': 60} if event['event'] == 'started' else event for event in events]
+def in_a_long_run(story):
+    return Story(story.operations, [{**event, 'seconds': 60} if event['event'] == 'started' else event for event in story.events])
 
 
 def second_of_a_key(damage):
     """Made as soon as the first one was."""
     seen = {}
     for operation in sorted(damage.story.done('enqueue keyed'), key=lambda one: one['received']):
-        job, created = operation['answer']
-        if created and job not in damage.reset:
+        job, created, _ = operation['answer']
+        if created and job in damage.there - damage.reset:
             first = seen.setdefault((operation['queue'], operation['key']), operation)
             if first is not operation:
                 first['received'] = -1
                 return operation
     raise StopIteration
+
+
+def there(operation):
+    return operation['answer'][0] in Damaged.there
+
+
+def made_last(operation):
+    """What it made was not rewritten."""
+    return operation['answer'][1] and Damaged.marks.get(operation['answer'][0]) == f'{operation["label"]}/0'
+
+
+def not_new(damage):
+    return [damage.first('enqueue keyed', made_last)['answer'][0], False, 1]
+
+
+def row_of(damage, **fields):
+    """The first job that was handed out, otherwise."""
+    row = next(row for row in damage.first('claim', handed)['answer'] if row[0] in Damaged.there)
+    return list(Handed._make(row)._replace(**fields))
+
+
+def changed_all(damage, do, **fields):
+    for operation in damage.story.by[do]:
+        operation.update(fields)
+    return damage.story
+
+
+def just_enqueued(damage):
+    enqueue = damage.first('enqueue', lambda one: is_alone(one) and one['wait'])
+    return {'job': enqueue['answer'][0], 'mono': enqueue['received'] + 1e-6, 'received': enqueue['received'] + 2e-6}
 
 
 def token_of(operation):
@@ -140,6 +206,9 @@ def of_the_tables(job):
     yield 'a failure without its job', 'INSERT INTO jobq.failure SELECT 10^15::bigint, attempt, kind, claimed_at, failed_at, worker, error FROM jobq.failure LIMIT 1'
     yield 'an attempt without an end', "DELETE FROM jobq.failure WHERE kind = 'expired'"
     yield 'a failure of an attempt that never was', f'UPDATE jobq.failure SET attempt = attempt + 1000 WHERE (job_id, attempt) = {SOME_FAILURE}'
+    yield 'a failure with the error of another', "UPDATE jobq.failure SET error = 'x' WHERE kind = 'error'"
+    yield 'recorded with another beginning', f"UPDATE jobq.finished SET claimed_at = claimed_at - interval '1 ms' WHERE job_id = {job}"
+    yield 'the tries are miscounted', f'UPDATE jobq.finished SET tries = tries + 1 WHERE job_id = {job}'
     yield 'recorded under another worker', f"UPDATE jobq.failure SET worker = 'x' WHERE (job_id, attempt) = {SOME_FAILURE}"
     yield 'an attempt with two ends', f"INSERT INTO jobq.failure SELECT job_id, attempt, 'error', claimed_at, ended_at, worker FROM jobq.finished WHERE job_id = {job}"
     yield 'more tries than the limit', MANY_FAILURES
@@ -152,6 +221,10 @@ def of_the_tables(job):
     yield 'an end before its beginning', "UPDATE jobq.failure SET failed_at = 'epoch'"
     yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'attempts exhausted' WHERE job_id = {job}"
     yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'failed, not to be retried' WHERE job_id = {job}"
+    yield 'a death for no good reason', "INSERT INTO chaos.reset SELECT job_id, attempt FROM jobq.finished WHERE state = 'dead'"
+    yield 'a completed job with the result of another', f"UPDATE jobq.finished SET result = '1' WHERE job_id = {job}"
+    yield 'a job is cancelled that nobody cancelled', "UPDATE jobq.finished SET reason = 'replaced by job 0' WHERE state = 'cancelled'"
+    yield 'a job is cancelled that nobody cancelled', "UPDATE jobq.failure SET error = 'x' WHERE kind = 'cancelled'"
     yield 'a completed job without its effect', f'DELETE FROM chaos.effect WHERE job_id = {job}'
     yield 'an effect that exists twice', f'INSERT INTO chaos.effect SELECT * FROM chaos.effect WHERE job_id = {job}'
     yield 'an effect of a job that is not completed', 'UPDATE chaos.effect SET attempt = attempt + 1'
@@ -161,6 +234,9 @@ def of_the_tables(job):
 def not_found(db, story):
     """Those that the audit missed."""
     Damaged.reset = {row[0] for row in db.execute('SELECT job_id FROM chaos.reset').fetchall()}
+    Damaged.marks = dict(db.execute("SELECT job_id, payload ->> 'mark' FROM jobq.job JOIN jobq.queue USING (queue_id) WHERE name <> %s",
+                                    (FLEETING,)).fetchall())
+    Damaged.there = set(Damaged.marks)
     Damaged.expired = db.execute("""SELECT job_id, attempt, extract(epoch FROM failed_at)::float8 FROM jobq.failure
         WHERE kind = 'expired' ORDER BY failed_at LIMIT 1""").fetchone()
     missed = []
@@ -172,7 +248,7 @@ def not_found(db, story):
     audited('the server log has', story, '\nERROR:  deadlock detected\n')
     for name, damaged in of_the_log(story):
         audited(name, damaged())
-    completed = next(o for o in story.done('complete') if o['answer'][0])
+    completed = next(o for o in story.done('complete') if held(o))
     for name, statement in of_the_tables(completed['job']):
         with db.transaction(force_rollback=True):
             db.execute(statement)

@@ -7,10 +7,15 @@ import collections
 # wal_writer_delay is 0.2 s; an asynchronous commit is on disk after three times that at the latest
 ASYNCHRONOUS = 1
 
-Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended')
+FLEETING = 'chaos c'  # keeps no completed job, or not for long
+
+# One that says when something was, by our clock, which the server's need not follow to the last.
+SLACK = 0.1
+
+Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended claimed tries')
 JOBS = """
     SELECT j.job_id, coalesce(d.attempt, r.attempt, l.attempt, f.attempt, 0), f.state, j.payload ->> 'mark', q.name, j.job_key,
-        f.reason, f.worker, extract(epoch FROM f.ended_at)::float8
+        f.reason, f.worker, extract(epoch FROM f.ended_at)::float8, extract(epoch FROM f.claimed_at)::float8, f.tries
     FROM jobq.job AS j
     LEFT JOIN jobq.queue AS q USING (queue_id)
     LEFT JOIN jobq.delayed AS d USING (job_id)
@@ -18,19 +23,23 @@ JOBS = """
     LEFT JOIN jobq.lease AS l USING (job_id)
     LEFT JOIN jobq.finished AS f USING (job_id)"""
 
-Failure = collections.namedtuple('Failure', 'kind worker claimed failed')
+Failure = collections.namedtuple('Failure', 'kind worker claimed failed error')
 FAILURES = """
-    SELECT job_id, attempt, kind, worker, extract(epoch FROM claimed_at)::float8, extract(epoch FROM failed_at)::float8
+    SELECT job_id, attempt, kind, worker, extract(epoch FROM claimed_at)::float8, extract(epoch FROM failed_at)::float8, left(error, 100)
     FROM jobq.failure"""
+
+# A job as a claim hands it out.
+Handed = collections.namedtuple('Handed', 'job attempt task at until queue priority tries crashes mark')
 
 
 class Attempt:
     """One token that a worker was given: what it knows of its lease, and what it heard of its end."""
 
-    def __init__(self, operation, at, until):
+    def __init__(self, operation, handed):
         self.claim = operation
-        self.at = at
-        self.until = until
+        self.handed = handed
+        self.at = handed.at
+        self.until = handed.until
         self.length = operation['length']
         self.renewed = operation
         self.doubtful = False  # a renewal that nobody heard of may have changed the lease
@@ -56,6 +65,7 @@ class Known:
         self.doubt_what_was_not_yet_on_disk()
         self.read_tables()
         self.read_claims()
+        self.gone = {job: attempt for job, attempt in self.effects if job not in self.jobs and self.is_fleeting((job, attempt))}
         self.read_renewals()
         self.read_ends()
 
@@ -86,14 +96,25 @@ class Known:
         self.resets = collections.defaultdict(set)
         for job, attempt in self.rows('SELECT job_id, attempt FROM chaos.reset'):
             self.resets[job].add(attempt)
+        self.effects = self.rows('SELECT job_id, attempt FROM chaos.effect')
 
     def read_claims(self):
         for operation in self.story.done('claim'):
-            for job, attempt, _, at, until in operation['answer']:
-                twin = self.attempts.get((job, attempt))
-                if twin:
-                    self.wrong('a token was handed out twice', (job, attempt), twin.claim['label'], operation['label'])
-                self.attempts[job, attempt] = Attempt(operation, at, until)
+            for handed in map(Handed._make, operation['answer']):
+                token = handed.job, handed.attempt
+                if token in self.attempts:
+                    self.wrong('a token was handed out twice', token, self.attempts[token].claim['label'], operation['label'])
+                self.attempts[token] = Attempt(operation, handed)
+                self.began_during(operation, token, handed.at)
+
+    def is_fleeting(self, token):
+        """Of a queue that does not keep what is completed."""
+        return token in self.attempts and self.attempts[token].handed.queue == FLEETING
+
+    def began_during(self, operation, token, began):
+        """A lease is as long as it was asked to be."""
+        if self.run['mode'] != 'clock' and not operation['mono'] - SLACK < began - self.run['offset'] < operation['received'] + SLACK:
+            self.wrong('a lease of another length', token, operation['label'], began - self.run['offset'] - operation['mono'])
 
     def read_renewals(self):
         """In the order of each worker's log: a token has one worker."""
@@ -117,8 +138,10 @@ class Known:
             self.refused.append((token, at, operation))
         else:
             attempt = self.attempts[token]
+            # after a renewal that nobody heard of the lease's own length is not known
+            attempt.length = operation.get('length') or (until - at if attempt.doubtful else attempt.length)
             attempt.until, attempt.renewed, attempt.doubtful = until, operation, False
-            attempt.length = operation.get('length') or attempt.length
+            self.began_during(operation, token, until - attempt.length)
 
     def read_ends(self):
         for operation in self.story.by['claim']:

@@ -8,11 +8,16 @@ import time
 from actor import Actor
 
 KEYS = 12
+REPLACING = ('replace', 'preserve_run_at')
 LAST_ATTEMPT = 'INSERT INTO chaos.reset SELECT job_id, attempt FROM jobq.jobs WHERE job_id = %s'
 
 
 def marks(label, number):
     return [f'{label}/{n}' for n in range(number)]
+
+
+def seconds(delay):
+    return float(delay.removesuffix(' s')) if delay else 0
 
 
 def payloads(label, number):
@@ -37,10 +42,11 @@ class Producer(Actor):
 
     def enqueue(self, queue, delay):
         task, priority = self.random.choice(['plain'] * 60 + ['poison']), self.random.randrange(10)
-        self.act('enqueue', lambda label: [self.single(label, queue, delay, task, priority)], number=1)
+        self.act('enqueue', lambda label: [self.single(label, queue, delay, task, priority)], number=1,
+                 queue=queue, wait=seconds(delay), priority=priority)
 
     def enqueue_batch(self, queue, delay):
-        self.act('enqueue', lambda label: self.batch(label, 6, queue, delay), number=6)
+        self.act('enqueue', lambda label: self.batch(label, 6, queue, delay), number=6, queue=queue, wait=seconds(delay), priority=5)
 
     def enqueue_long(self, queue, delay):
         """Committed late, and after a savepoint was rolled back: younger jobs are claimed before."""
@@ -53,7 +59,7 @@ class Producer(Actor):
                     self.batch(f'{label}/rolled back', 2, queue, delay)
                 time.sleep(pause)
             return jobs
-        self.act('enqueue', enqueue, number=3)
+        self.act('enqueue', enqueue, number=3, queue=queue, wait=seconds(delay), priority=5)
 
     def enqueue_and_roll_back(self, queue, delay):
         key = f'key {self.random.randrange(KEYS)}'
@@ -71,14 +77,15 @@ class Producer(Actor):
         if self.random.random() < 0.5:
             # all producers want this one at this time
             queue, key = self.run.queues[0], f'key {int(time.monotonic() * 5) % KEYS}'
+        self.enqueue_under(key, mode, queue, delay, pause)
 
+    def enqueue_under(self, key, mode, queue, delay, pause=0):
         def enqueue(label):
             with self.db.transaction():
                 job, created = self.row('SELECT job_id, created FROM jobq.enqueue_unique(%s, %s, queue => %s, job_key => %s, job_key_mode => %s, delay => %s)',
                                         mode, json.dumps({'mark': f'{label}/0'}), queue, key, mode, delay)
-                if mode in ('replace', 'preserve_run_at') and not created:
-                    self.db.execute(LAST_ATTEMPT, (job,))
+                replaced = self.db.execute(LAST_ATTEMPT, (job,)).rowcount if mode in REPLACING and not created else 0
                 time.sleep(pause)
-            return [job, created]
+            return [job, created, replaced]
 
         self.act('enqueue keyed', enqueue, may_raise=['23505'] if mode == 'reject' else [], mode=mode, queue=queue, key=key)

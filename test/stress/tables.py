@@ -27,13 +27,17 @@ NONE_OF = {
         "SELECT job_id FROM jobq.finished WHERE state = 'dead' AND coalesce(reason, '') = ''",
 }
 
-# Where each completion leaves a row in chaos.effect, in its own transaction.
+# Where each completion leaves a row in chaos.effect, in its own transaction. Completed jobs of some queues are gone with it.
 NONE_OF_EFFECTS = {
     'an effect of a job that is not completed':
         "SELECT job_id, attempt, label FROM chaos.effect AS e WHERE NOT EXISTS (SELECT FROM jobq.finished AS f"
-        " WHERE f.job_id = e.job_id AND f.attempt = e.attempt AND f.state = 'completed')",
+        " WHERE f.job_id = e.job_id AND f.attempt = e.attempt AND f.state = 'completed')"
+        " AND EXISTS (SELECT FROM jobq.job AS j WHERE j.job_id = e.job_id)",
     'a completed job without its effect':
         "SELECT job_id, attempt FROM jobq.finished AS f WHERE state = 'completed' AND NOT EXISTS (SELECT FROM chaos.effect AS e WHERE e.job_id = f.job_id)",
+    'a completed job with the result of another':
+        """SELECT job_id, label, result FROM jobq.finished JOIN chaos.effect USING (job_id)
+            WHERE state = 'completed' AND result IS DISTINCT FROM jsonb_build_object('by', label, 'job', job_id)""",
     'an effect that exists twice':
         'SELECT job_id, count(*) FROM chaos.effect GROUP BY 1 HAVING count(*) > 1',
 }

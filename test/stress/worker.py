@@ -9,7 +9,9 @@ import time
 from actor import CLOCK, Actor
 
 CLAIMED = """SELECT job_id, attempt, task, extract(epoch FROM lease_expires_at - %s::interval)::float8,
-    extract(epoch FROM lease_expires_at)::float8 FROM """
+    extract(epoch FROM lease_expires_at)::float8, queue, priority, tries, crashes, payload ->> 'mark' FROM """
+STILL_HELD = """SELECT job_id, attempt FROM jobq.lease JOIN unnest(%s::bigint[], %s::int[]) AS t (job_id, attempt) USING (job_id, attempt)
+    ORDER BY attempt, job_id FOR UPDATE OF lease"""
 LENGTHS = {'1 s': 1, '2 s': 2, '4 s': 4}
 
 
@@ -20,6 +22,14 @@ def one_a_job(tokens):
 
 def columns(tokens):
     return [token[0] for token in tokens], [token[1] for token in tokens]
+
+
+def result_of(token, label):
+    return {'by': label, 'job': token[0]}
+
+
+def results_of(tokens, label):
+    return json.dumps([result_of(token, label) for token in tokens])
 
 
 class Worker(Actor):
@@ -60,8 +70,8 @@ class Worker(Actor):
                                    self.claim_after_a_savepoint, self.complete_and_claim, self.wait_first], [40, 10, 10, 10, 7, 13, 10])[0]
         way(queue, most, length)
 
-    def took(self, way, claim, length, **fields):
-        rows = self.act('claim', claim, length=LENGTHS[length], way=way, **fields)
+    def took(self, way, claim, queues, most, length, **fields):
+        rows = self.act('claim', claim, length=LENGTHS[length], way=way, queues=queues, most=most, **fields)
         for job, attempt, task, *_ in rows or []:
             if task == 'poison':
                 self.die()
@@ -76,11 +86,12 @@ class Worker(Actor):
         return self.rows(CLAIMED + 'jobq.claim(%s, %s, %s, %s)', length, queue, most, label, length)
 
     def claim_alone(self, queue, most, length):
-        return self.took('alone', lambda label: self.claimed(label, queue, most, length), length)
+        return self.took('alone', lambda label: self.claimed(label, queue, most, length), [queue], most, length)
 
     def claim_from(self, _, most, length):
         queues = self.random.sample(self.run.queues, len(self.run.queues))
-        self.took('from', lambda label: self.rows(CLAIMED + 'jobq.claim_from(%s, %s, %s, %s)', length, queues, most, label, length), length)
+        self.took('from', lambda label: self.rows(CLAIMED + 'jobq.claim_from(%s, %s, %s, %s)', length, queues, most, label, length),
+                  queues, most, length)
 
     def claim_in_a_block(self, queue, most, length):
         pause = self.random.random() * 0.02
@@ -90,7 +101,7 @@ class Worker(Actor):
                 rows = self.claimed(label, queue, most, length)
                 time.sleep(pause)
             return rows
-        self.took('in a block', claim, length)
+        self.took('in a block', claim, [queue], most, length)
 
     def claim_and_roll_back(self, queue, most, length):
         """No try may be counted, and nothing of it may stay."""
@@ -111,7 +122,7 @@ class Worker(Actor):
                 with self.rolled_back():
                     self.claimed('rolled back to a savepoint', queue, most, length)
                 return self.claimed(label, queue, most, length)
-        self.took('after a savepoint', claim, length)
+        self.took('after a savepoint', claim, [queue], most, length)
 
     def wait_first(self, queue, most, length):
         self.act('wait', lambda _: self.row("CALL jobq.wait(%s, '0.3 s')", queue)[0])
@@ -121,15 +132,14 @@ class Worker(Actor):
         ending, self.held = one_a_job(self.held[:3]), self.held[3:]
 
         def both(label):
-            results = json.dumps([{'by': label}] * len(ending))
             with self.db.transaction():
+                # it does not say which of them were still held: those that nobody can take away from here on
+                held = self.rows(STILL_HELD, *columns(ending))
                 rows = self.rows(CLAIMED + 'jobq.complete_and_claim(%s::bigint[], %s::int[], %s, %s, %s, %s, %s)', length,
-                                 *columns(ending), queue, most, label, length, results)
-                # it does not say which of them were still held: the tables do
-                self.db.execute("""INSERT INTO chaos.effect SELECT job_id, attempt, %s FROM jobq.finished
-                    WHERE state = 'completed' AND job_id = ANY (%s) AND result ->> 'by' = %s""", (label, columns(ending)[0], label))
+                                 *columns(ending), queue, most, label, length, results_of(ending, label))
+                self.effect(held, label)
             return rows
-        self.took('complete and claim', both, length, ending=ending)
+        self.took('complete and claim', both, [queue], most, length, ending=ending)
 
     # -- ending
 
@@ -145,10 +155,14 @@ class Worker(Actor):
 
     def completed(self, token, label, keep=True):
         with self.db.transaction(force_rollback=not keep):
-            held, at = self.row(f'SELECT jobq.complete(%s, %s, %s), {CLOCK}', *token, json.dumps({'by': self.name}))
-            if held:
-                self.db.execute('INSERT INTO chaos.effect VALUES (%s, %s, %s)', (*token, label))
+            held, at = self.row(f'SELECT jobq.complete(%s, %s, %s), {CLOCK}', *token, json.dumps(result_of(token, label)))
+            self.effect([token] if held else [], label)
         return [held, at]
+
+    def effect(self, tokens, label):
+        """What these jobs do."""
+        self.db.execute('INSERT INTO chaos.effect SELECT job_id, attempt, %s FROM unnest(%s::bigint[], %s::int[]) AS t (job_id, attempt)',
+                        (label, *columns(tokens)))
 
     def complete_batch(self, token):
         tokens = one_a_job([token] + self.held[:4])
@@ -159,22 +173,22 @@ class Worker(Actor):
 
     def completed_batch(self, tokens, label):
         with self.db.transaction():
-            found = {row[0] for row in self.rows('SELECT * FROM jobq.complete_batch(%s::bigint[], %s::int[])', *columns(tokens))}
-            ended = [token for token in tokens if token[0] in found]
-            self.db.execute('INSERT INTO chaos.effect SELECT job_id, attempt, %s FROM unnest(%s::bigint[], %s::int[]) AS t (job_id, attempt)',
-                            (label, *columns(ended)))
+            found = {row[0] for row in self.rows('SELECT * FROM jobq.complete_batch(%s::bigint[], %s::int[], %s)', *columns(tokens),
+                                                 results_of(tokens, label))}
+            self.effect([token for token in tokens if token[0] in found], label)
             at = self.row('SELECT ' + CLOCK)[0]
         return [[job in found, at] for job, _ in tokens]
 
     def fail(self, token):
-        text = 'broken ' * self.random.choice([1, 1, 1, 3000])
-        values = *token, text, self.random.choice([None, '0', '0.3 s']), self.random.random() < 0.85
-        self.act('fail', lambda _: self.row(f'SELECT jobq.fail(%s, %s, %s, %s, %s), {CLOCK}', *values),
-                 job=token[0], attempt=token[1], retry=values[-1])
+        text = ' broken' * self.random.choice([1, 1, 1, 3000])
+        wait, retry = self.random.choice([None, 0, 0.3]), self.random.random() < 0.85
+        self.act('fail', lambda label: self.row(f'SELECT jobq.fail(%s, %s, %s, make_interval(secs => %s), %s), {CLOCK}', *token, label + text, wait, retry),
+                 job=token[0], attempt=token[1], wait=wait, retry=retry)
 
     def snooze(self, token):
-        delay = self.random.choice(['0', '0.2 s'])
-        self.act('snooze', lambda _: self.row(f'SELECT jobq.snooze(%s, %s, %s), {CLOCK}', *token, delay), job=token[0], attempt=token[1])
+        wait = self.random.choice([0, 0.2])
+        self.act('snooze', lambda _: self.row(f'SELECT jobq.snooze(%s, %s, make_interval(secs => %s)), {CLOCK}', *token, wait),
+                 job=token[0], attempt=token[1], wait=wait)
 
     def renew(self, token):
         length = self.random.choice([None, '1 s', '2 s'])
