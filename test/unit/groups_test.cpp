@@ -1,0 +1,45 @@
+#include "core/groups.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace jobq::core {
+namespace {
+
+bool none_is_idle(const Group&) { return false; }
+bool all_are_idle(const Group&) { return true; }
+
+TEST(Groups, FindAGroupAgainByItsHashAndItsLanesGeneration) {
+  std::vector<Group> groups(64);
+  Group* entry = place(groups, {.hash = 7, .generation = 1}, none_is_idle);
+  ASSERT_NE(entry, nullptr);
+  entry->last = 5;
+  EXPECT_EQ(place(groups, {.hash = 7, .generation = 1}, all_are_idle)->last, 5);
+  EXPECT_EQ(place(groups, {.hash = 7, .generation = 2}, none_is_idle)->last, 0);
+  EXPECT_EQ(place(groups, {.hash = 8, .generation = 1}, none_is_idle)->last, 0);
+  EXPECT_EQ(place(groups, {.hash = 7, .generation = 1}, none_is_idle)->last, 5);
+}
+
+TEST(Groups, GiveThePlaceOfOneThatIsIdleOnlyIfTheyHaveNoEntry) {
+  std::vector<Group> groups(1);
+  place(groups, {.hash = 7, .generation = 1, .last = 9}, none_is_idle);
+  EXPECT_EQ(place(groups, {.hash = 8, .generation = 1}, none_is_idle), nullptr);
+  EXPECT_EQ(place(groups, {.hash = 7, .generation = 1}, all_are_idle)->last, 9);
+  EXPECT_EQ(place(groups, {.hash = 8, .generation = 1, .last = 3}, all_are_idle)->last, 3);
+}
+
+TEST(Groups, FillMostOfTheTable) {
+  std::vector<Group> groups(1000);
+  int placed = 0;
+  for (std::uint64_t hash = 1; hash <= 700; ++hash)
+    placed += place(groups, {.hash = hash, .generation = 1}, none_is_idle) != nullptr ? 1 : 0;
+  EXPECT_GT(placed, 650);
+}
+
+TEST(Groups, GoWithoutIfThereIsNoTable) {
+  EXPECT_EQ(place({}, {.hash = 7, .generation = 1}, none_is_idle), nullptr);
+}
+
+} // namespace
+} // namespace jobq::core
