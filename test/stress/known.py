@@ -77,6 +77,14 @@ class Known:
         if finding not in self.found:
             self.found.append(finding)
 
+    def none_of(self, statements):
+        for what, statement in statements.items():
+            for row in self.rows(statement)[:3]:
+                self.wrong(what, row)
+
+    def succeeded(self, do):
+        return [operation for operation in self.story.done(do) if operation['answer'][0]]
+
     def doubt_what_was_not_yet_on_disk(self):
         """With synchronous_commit = off all but claims may be lost in a crash, if they were acknowledged shortly before."""
         if self.run['mode'] != 'async':

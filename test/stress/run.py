@@ -10,7 +10,8 @@ import typing
 import psycopg
 
 import cluster as servers
-from audit import MAX_ATTEMPTS, MAX_CRASHES, RETRY_BASE, RETRY_CAP, Audit
+from attempts import MAX_ATTEMPTS, MAX_CRASHES, RETRY_BASE, RETRY_CAP
+from audit import Audit
 from crowd import Crowd, Victims, fork
 from damages import not_found
 from drain import Drain
