@@ -11,6 +11,8 @@ from cluster import Trouble
 
 # In which mode the lack of it shows.
 MODES = {'durable_claim': 'async'}
+# How much longer that takes: a crash loses a claim only if nothing else was made durable since.
+LONGER = {'durable_claim': 4}
 FOLDER = pathlib.Path(__file__).resolve().parent / 'guards'
 
 
@@ -20,6 +22,10 @@ def names():
 
 def mode_of(name):
     return MODES.get(name, 'crash')
+
+
+def longer(name):
+    return LONGER.get(name, 1)
 
 
 def patch_of(name):

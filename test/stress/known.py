@@ -4,8 +4,8 @@ A thing is certain if its answer came back, possible if nobody heard it.
 """
 import collections
 
-# wal_writer_delay is 0.2 s; an asynchronous commit is on disk after three times that at the latest
-ASYNCHRONOUS = 1
+# wal_writer_delay is 1 s; an asynchronous commit is on disk after three times that at the latest
+ASYNCHRONOUS = 3.5
 
 FLEETING = 'chaos c'  # keeps no completed job, or not for long
 

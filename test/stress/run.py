@@ -49,7 +49,7 @@ class Run:
     def settings(self):
         return {'max_connections': 60, 'max_worker_processes': 16, 'log_line_prefix': '%m [%p] %b %e ', 'log_statement': 'none',
                 'jobq.enabled': 'on' if self.managed else 'off', 'jobq.sweep_grace': f'{GRACE}s',
-                'synchronous_commit': 'off' if self.mode == 'async' else 'on'}
+                'wal_writer_delay': '1s', 'synchronous_commit': 'off' if self.mode == 'async' else 'on'}
 
     def __str__(self):
         return f'{self.mode}, {self.isolation}, {"managed" if self.managed else "no manager"}, {self.seconds:g} s, seed {self.seed}'
