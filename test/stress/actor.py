@@ -86,6 +86,10 @@ class Actor:
             answer = work(f'{self.name}/{op}')
         except psycopg.Error as error:
             return self.failed(op, error, may_raise)
+        # psycopg leaves a block in silence if its connection was lost before the COMMIT
+        if self.db.closed:
+            self.log.note('unknown', op=op, message='lost before its end')
+            raise Lost
         if self.doubt:
             self.log.note('unknown', op=op, message='not known to be replicated')
             return None
