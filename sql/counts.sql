@@ -8,7 +8,7 @@ FROM information_schema.columns
 WHERE table_schema = 'jobq' AND table_name IN (SELECT viewname FROM pg_views WHERE schemaname = 'jobq')
 GROUP BY 1 ORDER BY 1;
 
-SELECT jobq.create_queue('counts', retry_base => '0') AS made;
+SELECT jobq.create_queue('counts', lease => '1 h', retry_base => '0') AS made;
 SELECT jobq.create_queue('counts empty') AS made;
 SELECT * FROM jobq.queue_counts('counts', true);
 
