@@ -19,7 +19,7 @@ class Attempts(Known):
     def each_claim(self):
         """It hands out no more jobs than were asked for, of the queues that were asked for, in their order and that of priorities, and each
         job as it was enqueued."""
-        moved = {operation['job'] for operation in self.story.by['reschedule'] if operation['outcome'] != 'raised'}
+        moved = self.moved()
         for claim in self.story.done('claim'):
             handed = list(map(Handed._make, claim['answer']))
             if len(handed) > claim['most']:
@@ -32,7 +32,7 @@ class Attempts(Known):
                 self.is_as_enqueued(one, moved)
 
     def is_as_enqueued(self, handed, moved):
-        operation = self.labels.get((handed.mark or '').rpartition('/')[0])
+        operation = self.enqueue_of(handed.mark)
         row = self.jobs.get(handed.job)
         if row and (handed.queue != row.queue or not row.key and handed.mark != row.mark):
             self.wrong('another job was handed out than was enqueued', handed, row)
@@ -135,7 +135,7 @@ class Attempts(Known):
         """Nothing is claimed before its time: that of its enqueue, of a snooze, of a retry. Jobs that were moved have another."""
         if self.run['mode'] == 'clock':
             return
-        moved = {operation['job'] for operation in self.story.by['reschedule'] if operation['outcome'] != 'raised'}
+        moved = self.moved()
         for (job, attempt), known in self.attempts.items():
             if job in self.jobs and job not in moved and attempt - 1 not in self.resets[job]:
                 early = self.not_before(job, attempt) - known.at
@@ -147,7 +147,7 @@ class Attempts(Known):
         before, failure = self.attempts.get((job, attempt - 1)), self.failures[job].get(attempt - 1)
         end = before and before.end and before.end[1]
         if attempt == 1:
-            enqueue = self.labels.get((self.jobs[job].mark or '').rpartition('/')[0])
+            enqueue = self.enqueue_of(self.jobs[job].mark)
             return enqueue['mono'] + self.run['offset'] + enqueue['wait'] if enqueue and enqueue['do'] == 'enqueue' else 0
         if failure and before and (end or failure.kind == 'expired'):
             wait = end and end.get('wait')

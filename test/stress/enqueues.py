@@ -31,8 +31,7 @@ class Enqueues(Known):
                 self.is_known(job, mark)
 
     def is_known(self, job, mark):
-        label, _, _ = (mark or '').rpartition('/')
-        operation = self.labels.get(label)
+        operation = self.enqueue_of(mark)
         if not operation or operation['do'] not in ('enqueue', 'enqueue keyed') or operation['outcome'] == 'raised':
             self.wrong('a job that nobody enqueued', job, mark)
         elif operation['outcome'] == 'done' and job not in operation['answer']:
@@ -54,7 +53,7 @@ class Enqueues(Known):
             if replaces and not created:
                 rewritten[job].append(operation)
         for job, replaces in rewritten.items():
-            last = job in self.jobs and self.labels.get(self.jobs[job].mark.rpartition('/')[0])
+            last = job in self.jobs and self.enqueue_of(self.jobs[job].mark)
             if last and last['outcome'] == 'done' and any(operation['mono'] > last['received'] for operation in replaces):
                 self.wrong('a job was to be rewritten and is as it was', job, last['label'])
 

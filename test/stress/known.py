@@ -85,6 +85,14 @@ class Known:
     def succeeded(self, do):
         return [operation for operation in self.story.done(do) if operation['answer'][0]]
 
+    def enqueue_of(self, mark):
+        """The call that left the mark, if it is known."""
+        return self.labels.get((mark or '').rpartition('/')[0])
+
+    def moved(self):
+        """The jobs that may have another time or priority than they were enqueued with."""
+        return {operation['job'] for operation in self.story.by['reschedule'] if operation['outcome'] != 'raised'}
+
     def doubt_what_was_not_yet_on_disk(self):
         """With synchronous_commit = off all but claims may be lost in a crash, if they were acknowledged shortly before."""
         if self.run['mode'] != 'async':

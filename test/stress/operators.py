@@ -76,7 +76,6 @@ class Operator(Producer):
         time.sleep(0.05)
         self.act('resume', lambda _: self.rows('SELECT jobq.resume_queue(%s)', queue) and None, queue=queue)
 
-
     def alter(self, _):
         keep = self.random.choice(['0', '1 s'])
         self.act('alter', lambda _: self.rows('SELECT jobq.alter_queue(%s, keep_completed => %s)', FLEETING, keep) and None)
