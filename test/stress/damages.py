@@ -37,7 +37,8 @@ class Damaged:
 
 
 def held(operation):
-    return operation['answer'] and operation['answer'][0] and operation['job'] in Damaged.there
+    """Of a job that nobody brought back: what a retry excuses is no damage."""
+    return operation['answer'] and operation['answer'][0] and operation['job'] in Damaged.there - Damaged.reset
 
 
 def handed(operation):
@@ -115,7 +116,7 @@ def of_the_log(story):
     yield 'a job came back without its key', damaged(lambda d: d.changed(d.first('retry dead'), answer=[1, 1, 1]))
     yield 'a sleeper was not woken', damaged(lambda d: d.and_again(d.first('wait'), do='sleep', answer=False))
     yield 'nobody ever succeeded to', damaged(lambda d: in_a_long_run(changed_all(d, 'cancel', answer=[False, 0])))
-    yield 'a claim from a paused queue', damaged(lambda d: d.changed(d.first('pause'), received=0))
+    yield 'a claim from a paused queue', damaged(paused_around_a_claim)
     yield 'a process grows', damaged(lambda d: Story(d.story.operations, d.story.events + [
         {'event': 'memory', 'actor': 'main', 'what': 'w', 'pid': 1, 'kilobytes': 1000 * n} for n in range(60)]))
     yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, gone=first_expiry(d) - 0.1, kind='x'))
@@ -164,8 +165,16 @@ def changed_all(damage, do, **fields):
 
 
 def just_enqueued(damage):
-    enqueue = damage.first('enqueue', lambda one: is_alone(one) and one['wait'])
+    """The job that lived longest: one that ended at once may have ended before the cancel came."""
+    enqueue = max((one for one in damage.story.done('enqueue') if is_alone(one)), key=lambda one: damage.ended[one['answer'][0]] - one['received'])
     return {'job': enqueue['answer'][0], 'mono': enqueue['received'] + 1e-6, 'received': enqueue['received'] + 2e-6}
+
+
+def paused_around_a_claim(damage):
+    claim = damage.first('claim', handed)
+    pause = {**damage.first('pause'), 'queue': Handed._make(claim['answer'][0]).queue, 'received': claim['mono'] - 1e-6}
+    resume = {**pause, 'do': 'resume', 'mono': claim['received'] + 1e-6}
+    return Story([one for one in damage.story.operations if one['do'] != 'resume'] + [pause, resume], damage.story.events)
 
 
 def token_of(operation):
@@ -221,7 +230,10 @@ def of_the_tables(job):
     yield 'an end before its beginning', "UPDATE jobq.failure SET failed_at = 'epoch'"
     yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'attempts exhausted' WHERE job_id = {job}"
     yield 'a death for no good reason', f"UPDATE jobq.finished SET state = 'dead', reason = 'failed, not to be retried' WHERE job_id = {job}"
-    yield 'a death for no good reason', "INSERT INTO chaos.reset SELECT job_id, attempt FROM jobq.finished WHERE state = 'dead'"
+    yield 'a death for no good reason', f"""WITH f AS (UPDATE jobq.finished SET state = 'dead', reason = 'failed, not to be retried'
+            WHERE job_id = {job} RETURNING job_id, attempt, claimed_at, ended_at, worker),
+        e AS (INSERT INTO jobq.failure SELECT job_id, attempt, 'error', claimed_at, ended_at, worker FROM f)
+        INSERT INTO chaos.reset SELECT job_id, attempt FROM f"""
     yield 'a completed job with the result of another', f"UPDATE jobq.finished SET result = '1' WHERE job_id = {job}"
     yield 'a job is cancelled that nobody cancelled', "UPDATE jobq.finished SET reason = 'replaced by job 0' WHERE state = 'cancelled'"
     yield 'a job is cancelled that nobody cancelled', "UPDATE jobq.failure SET error = 'x' WHERE kind = 'cancelled'"
@@ -237,6 +249,7 @@ def not_found(db, story):
     Damaged.marks = dict(db.execute("SELECT job_id, payload ->> 'mark' FROM jobq.job JOIN jobq.queue USING (queue_id) WHERE name <> %s",
                                     (FLEETING,)).fetchall())
     Damaged.there = set(Damaged.marks)
+    Damaged.ended = dict(db.execute('SELECT job_id, extract(epoch FROM ended_at)::float8 FROM jobq.finished').fetchall())
     Damaged.expired = db.execute("""SELECT job_id, attempt, extract(epoch FROM failed_at)::float8 FROM jobq.failure
         WHERE kind = 'expired' ORDER BY failed_at LIMIT 1""").fetchone()
     missed = []
@@ -248,7 +261,7 @@ def not_found(db, story):
     audited('the server log has', story, '\nERROR:  deadlock detected\n')
     for name, damaged in of_the_log(story):
         audited(name, damaged())
-    completed = next(o for o in story.done('complete') if held(o))
+    completed = next(o for o in story.done('complete') if held(o) and o['attempt'] == 1)
     for name, statement in of_the_tables(completed['job']):
         with db.transaction(force_rollback=True):
             db.execute(statement)
