@@ -21,8 +21,26 @@ struct Group {
 
 inline constexpr std::size_t kPlacesOfGroup = 8;
 
-// Where its places begin, in a table of that size.
-std::size_t first_place(const Group& group, std::size_t size);
+// Keys of two numbers are one as a + b * kSpread.
+inline constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
+
+// Where a key's places begin, in a table of that size.
+std::size_t hashed(std::uint64_t bits, std::size_t size);
+
+inline std::size_t first_place(const Group& group, std::size_t size) {
+  return hashed(group.hash + group.generation * kSpread, size);
+}
+
+// The group's entry; null if it has none.
+inline Group* find_group(std::span<Group> groups, const Group& wanted) {
+  if (groups.empty()) return nullptr;
+  std::size_t first = first_place(wanted, groups.size());
+  for (std::size_t i = 0; i < std::min(kPlacesOfGroup, groups.size()); ++i) {
+    Group& group = groups[(first + i) % groups.size()];
+    if (group.generation == wanted.generation && group.hash == wanted.hash) return &group;
+  }
+  return nullptr;
+}
 
 // The group's entry, made if there is a place for it; null if there is none. is_idle(entry):
 // whether it may go.

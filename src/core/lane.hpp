@@ -38,14 +38,22 @@ struct Lane {
   Tag cursor = kBeforeAll;      // claims start here
   Tag vtime = kBeforeAll;       // the highest tag claimed
   Tag highest = kBeforeAll;     // the highest tag given
-  Tag start = kBeforeAll;       // no group goes on at or below: tags given without the lane
+  Tag start = kBeforeAll;       // no group goes on at or below: tags that the lane does not know
+  Tag known_start = kBeforeAll; // that much it will never know; the rest can be learnt
   Tag overflow = kBeforeAll;    // the last tag of the groups that have no entry
   std::uint64_t lowerings = 0;
   std::array<Tag, kRing> lowered_to = {}; // by the last of them
   std::int32_t open = 0;                  // transactions that have used it
+  std::uint64_t found_too_high = 0;       // how often its cursor was, and nobody about to lower it
+  bool is_foreign = false; // holds rows by another hand: neither highest nor last tags are known
 
   // Above the highest tag there is no row, committed or in flight.
-  bool is_read_up() const { return cursor > highest; }
+  bool is_read_up() const { return !is_foreign && cursor > highest; }
+
+  // The last tags of some groups are still to be learnt.
+  bool is_partly_known() const { return start > known_start; }
+
+  bool is_to_be_rebuilt() const { return is_foreign && open == 0; }
 };
 
 // What a claim knows of a lane from before its snapshot. All of one step: a lowering between two of

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "core/lane.hpp"
 #include "core/waiters.hpp"
@@ -19,16 +20,48 @@ struct LaneKey {
   friend bool operator==(const LaneKey&, const LaneKey&) = default;
 };
 
+// What a transaction's puts have made of the last tag of a group, as long as nobody else has put in
+// between.
+struct Given {
+  std::uint64_t group = 0;
+  Tag before = kNoTag;
+  Tag after = kNoTag; // kNoTag: it has not put
+};
+
 struct Touch {
+  // An abort works them off under the lock.
+  static constexpr std::size_t kMostGroups = 1000;
+
   LaneKey key;
   Tag put = kNoTag;
   Tag take = kNoTag;
-  Tag purged = kBeforeAll;  // the whole lane was deleted up to here
-  bool is_attached = false; // counted in the lane's `open`
-  bool is_laneless = false; // has put or taken while there was no lane
-  std::uint32_t lane = 0;   // where it is, if attached: it stays there as long
+  Tag purged = kBeforeAll;       // the whole lane was deleted up to here
+  bool is_attached = false;      // counted in the lane's `open`
+  bool is_laneless = false;      // has put or taken while there was no lane
+  std::uint32_t lane = 0;        // where it is, if attached: it stays there as long
+  std::vector<Given> given = {}; // in the order of the groups
 
   bool is_used() const { return is_attached || is_laneless; }
+
+  // Before the locked step of a put, as it allocates. A group that was not expected, or is one too
+  // many, does not get its turns back when the transaction is rolled back.
+  void expect(std::uint64_t group) {
+    auto place = std::ranges::lower_bound(given, group, {}, &Given::group);
+    if (place != given.end() && place->group == group) return;
+    if (given.size() < kMostGroups) given.insert(place, Given{.group = group});
+  }
+  Given* given_to(std::uint64_t group) {
+    auto place = std::ranges::lower_bound(given, group, {}, &Given::group);
+    return place != given.end() && place->group == group ? &*place : nullptr;
+  }
+
+  // As new, for the same lane. Allocates nothing.
+  void reset() {
+    put = take = kNoTag;
+    purged = kBeforeAll;
+    is_attached = is_laneless = false;
+    given.clear();
+  }
 };
 
 // A take is noted before the DELETE that may fail: provisionally, at a tag that is low enough. Once

@@ -37,6 +37,15 @@ TEST(Groups, FillMostOfTheTable) {
   EXPECT_GT(placed, 650);
 }
 
+TEST(Groups, AreFoundOnlyIfTheyHaveAnEntry) {
+  std::vector<Group> groups(64);
+  EXPECT_EQ(find_group(groups, {.hash = 7, .generation = 1}), nullptr);
+  Group* entry = place(groups, {.hash = 7, .generation = 1}, none_is_idle);
+  EXPECT_EQ(find_group(groups, {.hash = 7, .generation = 1}), entry);
+  EXPECT_EQ(find_group(groups, {.hash = 7, .generation = 2}), nullptr);
+  EXPECT_EQ(find_group({}, {.hash = 7, .generation = 1}), nullptr);
+}
+
 TEST(Groups, GoWithoutIfThereIsNoTable) {
   EXPECT_EQ(place({}, {.hash = 7, .generation = 1}, none_is_idle), nullptr);
 }

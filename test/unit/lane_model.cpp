@@ -34,9 +34,9 @@ std::vector<Rule> every_rule() {
 }
 
 World::World(const Setting& setting, std::uint64_t seed, Rule out)
-    : setting_(setting), out_(out), random_(seed), slots_(setting.slots),
+    : setting_(setting), out_(out), random_(seed), slots_(setting.slots), buckets_(setting.buckets),
       queues_(setting.known_queues), groups_(setting.groups),
-      table_(common_, slots_, queues_, groups_) {
+      table_(common_, slots_, buckets_, queues_, groups_) {
   start_all();
 }
 
@@ -48,7 +48,8 @@ std::int64_t World::pick(std::int64_t least, std::int64_t most) {
 }
 
 LaneKey World::pick_key() {
-  return {.queue = {.database = 1, .queue_id = pick(1, setting_.queues)},
+  return {.queue = {.database = static_cast<std::uint32_t>(pick(1, setting_.databases)),
+                    .queue_id = pick(1, setting_.queues)},
           .priority = static_cast<std::int32_t>(pick(1, setting_.priorities))};
 }
 
@@ -82,15 +83,15 @@ std::string World::trace() const {
     if (slot.state != LaneSlot::State::open) continue;
     out << "lane " << slot.key.queue.queue_id << "." << slot.key.priority << ": cursor "
         << slot.lane.cursor << " vtime " << slot.lane.vtime << " highest " << slot.lane.highest
-        << " start " << slot.lane.start << " overflow " << slot.lane.overflow << " lowerings "
-        << slot.lane.lowerings << " open " << slot.lane.open << " generation "
-        << slot.lane.generation << "\n";
+        << " start " << slot.lane.start << (slot.lane.is_foreign ? " foreign" : "") << " overflow "
+        << slot.lane.overflow << " lowerings " << slot.lane.lowerings << " open " << slot.lane.open
+        << " generation " << slot.lane.generation << "\n";
   }
   for (const Row& row : rows_)
     if (row.is_live())
       out << "row " << row.id << " in " << row.key.queue.queue_id << "." << row.key.priority
           << ": tag " << row.tag << " group " << row.group << " creator " << row.creator
-          << " deleter " << row.deleter << "\n";
+          << " deleter " << row.deleter << (row.is_foreign ? " foreign" : "") << "\n";
   return out.str();
 }
 
@@ -98,6 +99,17 @@ Lane* World::lane_of(const LaneKey& key) {
   for (LaneSlot& slot : slots_)
     if (slot.state == LaneSlot::State::open && slot.key == key) return &slot.lane;
   return nullptr;
+}
+
+bool World::is_read_up(Lane lane) const {
+  if (without(Rule::foreign_is_not_read_up)) lane.is_foreign = false;
+  return lane.is_read_up();
+}
+
+Group* World::group_of(const Touch& touch, std::uint64_t hash) {
+  Lane* lane = lane_of(touch.key);
+  return lane != nullptr ? find_group(groups_, {.hash = hash, .generation = lane->generation})
+                         : nullptr;
 }
 
 // --- The rows
@@ -175,20 +187,33 @@ void World::make_abort_visible(Process& p, int level) {
 
 // --- The real code, and what leaves a rule out of it
 
-Tag World::put_tag(Touch& touch, const Turn& turn) {
+std::optional<Tag> World::put_tag(Touch& touch, const Turn& turn, bool is_trying) {
   Tag put_before = touch.put;
   if (without(Rule::laneless_is_monotonic)) common_.laneless = kBeforeAll;
   if (without(Rule::group_keeps_last)) std::ranges::fill(groups_, Group{});
   Lane* lane = lane_of(touch.key);
   Lane before = lane != nullptr ? *lane : Lane{};
+  Group* group = group_of(touch, turn.group);
+  Tag last = group != nullptr ? group->last : before.overflow;
+  Given* given = touch.given_to(turn.group);
+  Given given_before = given != nullptr ? *given : Given{};
   if (lane != nullptr && without(Rule::overflow_goes_last)) lane->highest = lane->vtime;
-  Tag tag = table_.put(touch, turn);
+  std::optional<Tag> put = is_trying ? table_.try_put(touch, turn) : table_.put(touch, turn);
+  if (!put) {
+    if (lane != nullptr) lane->highest = before.highest;
+    return put;
+  }
+  Tag tag = *put;
   if (without(Rule::put_is_minimum)) touch.put = put_before == kNoTag ? tag : put_before;
   if (without(Rule::put_is_minimum) && chance(50)) touch.put = tag;
   if (lane != nullptr && without(Rule::overflow_goes_last))
     lane->highest = std::max(before.highest, tag);
   if (lane != nullptr && without(Rule::overflow_is_remembered)) lane->overflow = before.overflow;
   if (lane != nullptr && without(Rule::highest_at_tag)) lane->highest = before.highest;
+  if (without(Rule::gives_back_own_turns) && given_before.after != kNoTag)
+    given->before = given_before.before;
+  if (without(Rule::gives_back_above_start) && given != nullptr && given_before.after != last)
+    given->before = last;
   if (without(Rule::laneless_attaches) && touch.is_laneless && touch.is_attached) {
     touch.is_attached = false;
     --lane->open;
@@ -197,6 +222,8 @@ Tag World::put_tag(Touch& touch, const Turn& turn) {
 }
 
 std::optional<ClaimStart> World::begin_claim(Touch& touch) {
+  Lane* lane = lane_of(touch.key);
+  if (lane != nullptr && is_read_up(*lane)) return std::nullopt;
   std::optional<ClaimStart> start = table_.begin_claim(touch);
   if (start && without(Rule::take_is_provisional)) start->taking.end(kNoTag);
   if (without(Rule::laneless_attaches) && touch.is_laneless && touch.is_attached) {
@@ -277,6 +304,14 @@ void World::end_abort(Process& p, Touch& touch) {
                           (without(Rule::lower_unconditionally) && touch.take >= lane->cursor);
   if (is_out) touch.take = kNoTag;
   Tag highest = lane != nullptr ? lane->highest : kBeforeAll;
+  if (without(Rule::lower_after_abort_is_visible)) touch.given.clear();
+  for (const Given& given : touch.given) {
+    Group* group = touch.is_attached ? group_of(touch, given.group) : nullptr;
+    if (group == nullptr || given.after == kNoTag) continue;
+    if (without(Rule::gives_back_own_last)) group->last = given.after;
+    if (group->last == given.after && given.after > lane->vtime)
+      note(p, "gives turns back: before, after", touch.key, given.before, given.after);
+  }
   table_.abort(touch);
   if (lane != nullptr && without(Rule::lower_raises_highest)) lane->highest = highest;
 }
@@ -284,6 +319,54 @@ void World::end_abort(Process& p, Touch& touch) {
 void World::end_subabort(Process& p, Touch& touch) {
   note(p, "subabort's callback: take", touch.key, touch.take);
   if (!without(Rule::lower_at_subabort)) table_.abort_subtransaction(touch);
+}
+
+// What an abort does, and nothing else of it.
+void World::give_back(const Touch& touch) {
+  for (const Given& given : touch.given) {
+    Group* group = touch.is_attached ? group_of(touch, given.group) : nullptr;
+    if (group != nullptr && group->last == given.after) group->last = given.before;
+  }
+}
+
+// The rows are visible, or gone.
+void World::end_copy(Process& p) {
+  std::uint32_t database = std::exchange(p.copied, 0);
+  if (database == 0) return;
+  if (p.phase != Phase::aborted) {
+    std::vector<LaneSlot> before = slots_;
+    std::vector<KnownQueue> known = queues_;
+    table_.copied(database);
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (without(Rule::copy_lowers)) {
+        slots_[i].lane = before[i].lane;
+        slots_[i].lane.is_foreign |= slots_[i].key.queue.database == database;
+      }
+      if (without(Rule::copy_reaches_builders) && slots_[i].state == LaneSlot::State::building)
+        slots_[i].lane.is_foreign = before[i].lane.is_foreign;
+    }
+    if (without(Rule::copy_doubts)) queues_ = known;
+  }
+  table_.end_copy();
+  note(p, "copy's callback");
+}
+
+void World::forget() {
+  auto database = static_cast<std::uint32_t>(pick(1, setting_.databases));
+  if (without(Rule::forget_keeps_used))
+    for (std::uint32_t at = 0; at < slots_.size(); ++at)
+      if (slots_[at].state == LaneSlot::State::open && slots_[at].key.queue.database == database) {
+        slots_[at].lane.open = 0;
+        detach_all(at);
+      }
+  table_.forget(database);
+  note(*processes_.front(), "forget", {}, database);
+}
+
+void World::detach_all(std::uint32_t at) {
+  for (auto& process : processes_)
+    for (Touch& touch : process->touches)
+      if (touch.is_attached && touch.lane == at) touch.is_attached = false;
 }
 
 std::optional<std::uint32_t> World::reserve(const Touch& touch) {
@@ -298,12 +381,11 @@ std::optional<std::uint32_t> World::reserve(const Touch& touch) {
   std::optional<std::uint32_t> at = table_.reserve(builder);
   if (without(Rule::reuse_raises_laneless)) common_.laneless = laneless;
   if (without(Rule::doubt_at_reuse)) queues_ = known;
+  if (at && without(Rule::known_if_none_was_open)) slots_[*at].may_miss_puts = false;
   if (!in_use) return at;
   for (std::uint32_t i = 0; i < slots_.size(); ++i)
     if (i != at) slots_[i].lane.open = before[i].lane.open;
-  for (auto& process : processes_)
-    for (Touch& touch : process->touches)
-      if (touch.is_attached && touch.lane == at) touch.is_attached = false;
+  if (at) detach_all(*at);
   return at;
 }
 
@@ -316,9 +398,12 @@ bool World::end_check(const LaneKey& key, Reading reading, Tag found) {
   std::int32_t laneless_open = common_.laneless_open;
   if (without(Rule::check_open)) lane->open = 0;
   if (without(Rule::check_laneless)) common_.laneless_open = 0;
+  std::int32_t copies_open = common_.copies_open;
+  if (without(Rule::check_copies)) common_.copies_open = 0;
   bool is_fault = table_.end_check(key, reading, found);
   lane->open = open;
   common_.laneless_open = laneless_open;
+  common_.copies_open = copies_open;
   return is_fault;
 }
 
@@ -377,6 +462,10 @@ Script World::work(Process& p) {
 Script World::act(Process& p) {
   if (now_ < lull_until_)
     co_await cancel(p, false);
+  else if (chance(setting_.copies))
+    co_await copy(p);
+  else if (chance(setting_.learns))
+    co_await learn(p);
   else if (chance(setting_.claims))
     co_await claim(p);
   else if (chance(65))
@@ -396,12 +485,21 @@ Script World::enqueue(Process& p) {
 
 Script World::put(Process& p, LaneKey key, std::uint64_t group) {
   Touch& touch = p.touches.of(key);
-  if (chance(setting_.builds)) co_await provide_lane(p, key);
-  co_await step(p);
-  Row row = {
-      .id = ++job_ids_, .key = key, .group = group, .creator = p.id, .creator_level = p.level};
-  row.is_laneless = table_.find(key) == nullptr;
-  row.tag = put_tag(touch, {.group = group, .stride = Tag{1} << (group % 3), .clock = clock_});
+  if (chance(90)) touch.expect(group);
+  Turn turn = {.group = group, .stride = Tag{1} << (group % 3), .clock = 0};
+  std::optional<Tag> tag;
+  Row row = {.key = key, .group = group, .creator = p.id, .creator_level = p.level};
+  bool is_trying = chance(setting_.builds);
+  while (!tag) {
+    co_await step(p);
+    turn.clock = clock_;
+    row.is_laneless = table_.find(key) == nullptr;
+    tag = put_tag(touch, turn, is_trying);
+    if (!tag) co_await provide_lane(p, key);
+    is_trying = false;
+  }
+  row.id = ++job_ids_;
+  row.tag = *tag;
   note(p, "put: tag, group", key, row.tag, static_cast<std::int64_t>(group));
   check_group_order(row);
   rows_.push_back(row);
@@ -409,6 +507,61 @@ Script World::put(Process& p, LaneKey key, std::uint64_t group) {
   note(p, "insert", key, row.tag);
   for (Row& inserted : rows_)
     if (inserted.id == row.id) inserted.is_inserted = true;
+}
+
+// Into one database, at tags that nobody has given.
+Script World::copy(Process& p) {
+  LaneKey key = pick_key();
+  if (p.copied != 0 && p.copied != key.queue.database) co_return;
+  co_await step(p);
+  if (std::exchange(p.copied, key.queue.database) == 0) table_.begin_copy();
+  note(p, "copy begins", key);
+  for (std::int64_t left = pick(1, 3); left > 0 && live_rows() < setting_.most_rows; --left) {
+    co_await step(p);
+    std::int64_t group = pick(1, static_cast<std::int64_t>(setting_.group_keys));
+    rows_.push_back({.id = ++job_ids_,
+                     .key = key,
+                     .group = static_cast<std::uint64_t>(group),
+                     .tag = pick(1, clock_ + (chance(20) ? 500 : 20)),
+                     .is_foreign = true,
+                     .is_inserted = true,
+                     .creator = p.id,
+                     .creator_level = p.level});
+    note(p, "copies: tag, group", key, rows_.back().tag, group);
+  }
+}
+
+// What a builder left out, in two pieces; not by a transaction whose snapshots do not show all.
+Script World::learn(Process& p) {
+  LaneKey key = pick_key();
+  Touch& touch = p.touches.of(key);
+  co_await step(p);
+  const Lane* lane = table_.find(key);
+  if (lane == nullptr || !lane->is_partly_known() || touch.take != kNoTag) co_return;
+  std::uint64_t generation = lane->generation;
+  Tag start = lane->start;
+  Tag middle = pick(kBeforeAll, start);
+  bool has_all = !without(Rule::learns_every_piece);
+  if (has_all || chance(50)) co_await learn_piece(p, touch, generation, kBeforeAll, middle);
+  if (has_all || chance(50)) co_await learn_piece(p, touch, generation, middle + 1, start);
+  co_await step(p);
+  table_.know_all(key, generation);
+  if (Lane* lane = lane_of(key))
+    if (without(Rule::learns_no_more) && lane->generation == generation) lane->start = kBeforeAll;
+  note(p, "knows all", key);
+}
+
+Script World::learn_piece(Process& p, Touch& touch, std::uint64_t generation, Tag from, Tag to) {
+  co_await step(p);
+  std::vector<Row> shown;
+  for (const Row& row : rows_)
+    if (row.key == touch.key && row.tag >= from && row.tag <= to && is_visible(row, p, snapshots_))
+      shown.push_back(row);
+  note(p, "reads a piece: from, to", touch.key, from, to);
+  for (const Row& row : shown) {
+    co_await step(p);
+    table_.learn(touch.key, generation, row.group, row.tag);
+  }
 }
 
 Script World::claim(Process& p) {
@@ -421,10 +574,13 @@ Script World::claim(Process& p) {
 // The lanes of a queue, in the order of their priorities.
 Script World::find_lanes(Process& p, QueueName queue, std::vector<LaneKey>& keys) {
   co_await step(p);
-  bool is_complete = table_.visit(queue, [&](std::int32_t priority) {
+  std::vector<LaneKey> foreign;
+  bool is_complete = table_.visit(queue, [&](std::int32_t priority, const Lane& lane) {
     keys.push_back({.queue = queue, .priority = priority});
+    if (lane.is_to_be_rebuilt() && chance(setting_.builds)) foreign.push_back(keys.back());
   });
   note(p, is_complete ? "lanes are complete" : "lanes are not complete");
+  for (const LaneKey& key : foreign) co_await provide_lane(p, key);
   if (!is_complete) co_await survey(p, queue, keys);
   std::ranges::sort(keys, {}, &LaneKey::priority);
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -447,7 +603,8 @@ Script World::survey(Process& p, QueueName queue, std::vector<LaneKey>& keys) {
     co_await step(p);
     doubted = table_.begin_survey(queue);
   }
-  for (const LaneKey& key : found) co_await provide_lane(p, key);
+  for (const LaneKey& key : found)
+    if (lane_of(key) == nullptr || chance(setting_.builds)) co_await provide_lane(p, key);
   keys.insert(keys.end(), found.begin(), found.end());
   co_await step(p);
   bool has_all =
@@ -582,11 +739,16 @@ Script World::purge(Process& p) {
 }
 
 Script World::provide_lane(Process& p, LaneKey key) {
-  if (table_.find(key) != nullptr) co_return;
+  const Lane* lane = table_.find(key);
+  if (lane != nullptr && !lane->is_to_be_rebuilt()) co_return;
   Touch& touch = p.touches.of(key);
   co_await step(p);
+  bool is_rebuilt = table_.find(key) != nullptr;
   std::optional<std::uint32_t> at = reserve(touch);
-  note(p, at ? "reserves a lane" : "finds no place for a lane", key);
+  note(p,
+       at ? is_rebuilt ? "reserves a foreign lane" : "reserves a lane"
+          : "finds no place for a lane",
+       key);
   if (!at) co_return;
   bool is_failed = false;
   try {
@@ -606,8 +768,9 @@ Script World::build(Process& p, LaneKey key, std::uint32_t at) {
   co_await step(p);
   std::uint64_t snapshot = without(Rule::builder_snapshot_after_reserve) ? p.snapshot : snapshots_;
   note(p, "builder's snapshot", key, static_cast<std::int64_t>(snapshot));
+  bool may_miss_puts = slots_[at].may_miss_puts;
   std::vector<Row> shown;
-  Backlog backlog;
+  Backlog backlog = {.is_partly = chance(setting_.partly)};
   for (const Row& row : rows_) {
     if (row.key != key || !is_visible(row, p, snapshot)) continue;
     shown.push_back(row);
@@ -617,16 +780,24 @@ Script World::build(Process& p, LaneKey key, std::uint32_t at) {
   for (const Row& row : shown) {
     co_await step(p);
     note(p, "remembers a group: tag, group", key, row.tag, static_cast<std::int64_t>(row.group));
-    if (!without(Rule::install_groups)) table_.remember(at, row.group, row.tag);
+    bool is_left_out = without(Rule::install_groups) || (backlog.is_partly && chance(70));
+    if (!is_left_out) table_.remember(at, row.group, row.tag);
   }
   co_await step(p);
+  if (without(Rule::known_if_none_has_put)) slots_[at].may_miss_puts = may_miss_puts;
   table_.install(at, backlog, clock_);
+  Lane& lane = slots_[at].lane;
+  if (without(Rule::partly_goes_behind)) lane.start = lane.known_start;
   if (without(Rule::install_highest)) slots_[at].lane.highest = kBeforeAll;
   if (without(Rule::install_start)) slots_[at].lane.start = kBeforeAll;
   note(p, "installs: lowest, highest", key, backlog.lowest, slots_[at].lane.highest);
 }
 
 Script World::commit(Process& p) {
+  if (without(Rule::copy_lowers_after_commit_is_visible)) {
+    co_await callback(p);
+    end_copy(p);
+  }
   bool is_early = without(Rule::lower_after_commit_is_visible);
   if (!is_early) {
     co_await callback(p);
@@ -637,6 +808,8 @@ Script World::commit(Process& p) {
     co_await callback(p);
     end_commit(p, touch);
   }
+  co_await callback(p);
+  end_copy(p);
   if (is_early) {
     co_await callback(p);
     make_commit_visible(p);
@@ -647,6 +820,8 @@ Script World::commit(Process& p) {
 
 Script World::abort(Process& p) {
   p.level = 0;
+  if (without(Rule::gives_back_after_abort_is_visible))
+    for (Touch& touch : p.touches) give_back(touch);
   bool is_early = without(Rule::lower_after_abort_is_visible);
   if (!is_early) {
     co_await callback(p);
@@ -657,6 +832,8 @@ Script World::abort(Process& p) {
     co_await callback(p);
     end_abort(p, touch);
   }
+  co_await callback(p);
+  end_copy(p);
   if (is_early) {
     co_await callback(p);
     make_abort_visible(p, 0);
@@ -678,7 +855,8 @@ Script World::rollback_to_savepoint(Process& p) {
   p.phase = Phase::open;
 }
 
-// The manager's second look at a lane: at rows that the snapshot shows and that nobody holds.
+// The manager's second look at a lane or a piece of it: at rows that the snapshot shows and that
+// nobody holds.
 Script World::manage(Process& p) {
   for (;;) {
     p.phase = Phase::idle;
@@ -697,8 +875,10 @@ Script World::manage(Process& p) {
     note(p, "check's snapshot", key, static_cast<std::int64_t>(p.snapshot));
     co_await callback(p);
     Tag found = kNoTag;
+    Tag from = chance(50) ? pick(kBeforeAll, clock_) : kBeforeAll;
+    Tag to = chance(50) ? pick(from, clock_) : kNoTag;
     for (const Row& row : rows_)
-      if (row.key == key && is_visible(row, p, p.snapshot) &&
+      if (row.key == key && row.tag >= from && row.tag < to && is_visible(row, p, p.snapshot) &&
           ((row.deleter == kNone && row.is_live()) || without(Rule::check_free_rows)))
         found = std::min(found, row.tag);
     note(p, "check finds", key, found);
@@ -712,11 +892,13 @@ Script World::manage(Process& p) {
 // Claims alone take every row.
 Script World::drain(Process& p) {
   for (int round = 0; round < 3; ++round) {
-    for (std::int64_t queue = 1; queue <= setting_.queues; ++queue) {
+    for (std::int64_t i = 0; i < setting_.queues * setting_.databases; ++i) {
       p.phase = Phase::open;
       p.is_repeatable_read = false;
       std::vector<LaneKey> keys;
-      co_await find_lanes(p, {.database = 1, .queue_id = queue}, keys);
+      QueueName queue = {.database = static_cast<std::uint32_t>(i / setting_.queues + 1),
+                         .queue_id = i % setting_.queues + 1};
+      co_await find_lanes(p, queue, keys);
       co_await claim_from(p, std::move(keys), 100);
       co_await commit(p);
     }
@@ -734,12 +916,13 @@ bool World::will_lower(Phase phase, const Touch& touch, const Row& row) const {
   if (touch.key != row.key || tag > row.tag) return false;
   if (lane == nullptr) return true;
   if (phase == Phase::committed && tag > lane->vtime) return false;
-  return row.tag <= lane->highest || tag == row.tag;
+  return row.tag <= lane->highest || lane->is_foreign || tag == row.tag;
 }
 
 bool World::is_covered(const Row& row) const {
   for (const auto& p : processes_) {
     if (p->phase == Phase::idle || p->phase == Phase::open) continue;
+    if (p->phase == Phase::committed && p->copied == row.key.queue.database) return true;
     std::size_t done = p->phase == Phase::subaborted ? p->callbacks_done : 0;
     for (const Touch& touch : p->touches)
       if (done > 0)
@@ -754,9 +937,11 @@ void World::check() {
   for (const Row& row : rows_) {
     if (row.creator != kNone || row.deleter != kNone || !row.is_live()) continue;
     const Lane* lane = table_.find(row.key);
-    bool is_complete = table_.visit(row.key.queue, [](std::int32_t) {});
-    bool is_found =
-        lane != nullptr ? lane->cursor <= row.tag && row.tag <= lane->highest : !is_complete;
+    bool is_complete = table_.visit(row.key.queue, [](std::int32_t, const Lane&) {});
+    bool is_found = !is_complete;
+    if (lane != nullptr)
+      is_found = lane->cursor <= row.tag && !is_read_up(*lane) &&
+                 (row.tag <= lane->highest || lane->is_foreign);
     if (!is_found && !is_covered(row))
       fail("row " + std::to_string(row.id) + ", tag " + std::to_string(row.tag) + ", is lost");
   }
@@ -772,6 +957,7 @@ void World::check() {
 void World::check_group_order(const Row& row) {
   for (const Row& before : rows_) {
     if (before.key != row.key || before.group != row.group || !before.is_live()) continue;
+    if (before.is_foreign) continue;
     if (before.tag > row.tag || (before.tag == row.tag && !row.is_laneless))
       fail("tag " + std::to_string(row.tag) + " comes behind " + std::to_string(before.tag) +
            " in group " + std::to_string(row.group));
@@ -781,6 +967,8 @@ void World::check_group_order(const Row& row) {
 void World::check_quiet() {
   if (live_rows() > 0) fail("claims alone leave a row");
   if (common_.laneless_open != 0) fail("a transaction without a lane is not counted off");
+  if (common_.copies_open != 0) fail("a transaction that copies is not counted off");
+  check_chains();
   for (const LaneSlot& slot : slots_) {
     if (slot.state == LaneSlot::State::free) continue;
     if (slot.state == LaneSlot::State::building) fail("a builder is gone");
@@ -788,6 +976,18 @@ void World::check_quiet() {
     if (slot.lane.cursor <= slot.lane.vtime && slot.lane.cursor <= slot.lane.highest)
       fail("a cursor stays behind rows that are gone");
   }
+}
+
+// Each slot is either in its queue's bucket or among the free ones, and once only.
+void World::check_chains() {
+  std::vector<int> links(slots_.size());
+  for (std::uint32_t link : buckets_)
+    for (; link != 0; link = slots_[link - 1].next)
+      links[link - 1] += slots_[link - 1].state == LaneSlot::State::free ? 2 : 1;
+  for (std::uint32_t link = common_.free_lane; link != 0; link = slots_[link - 1].next)
+    links[link - 1] += slots_[link - 1].state == LaneSlot::State::free ? 1 : 2;
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (links[i] != (i < common_.used_lanes ? 1 : 0)) fail("a slot is not where it belongs");
 }
 
 // --- Time
@@ -814,6 +1014,7 @@ void World::restart() {
   processes_.clear();
   common_ = {};
   std::ranges::fill(slots_, LaneSlot{});
+  std::ranges::fill(buckets_, 0U);
   std::ranges::fill(queues_, KnownQueue{});
   std::ranges::fill(groups_, Group{});
   for (const Row& row : rows_) clock_ = std::max(clock_, row.tag + 1);
@@ -856,6 +1057,7 @@ void World::run(std::uint64_t steps) {
     ++now_;
     tick();
     if (setting_.restarts > 0 && pick(1, 100000) <= setting_.restarts) restart();
+    if (setting_.forgets > 0 && pick(1, 100000) <= setting_.forgets) forget();
     is_resting_ = steps_ > rest_at;
     if (is_resting_ && rest()) {
       rest_at = steps_ + kStepsOfOneEra;

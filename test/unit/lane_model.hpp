@@ -4,8 +4,12 @@
 // is checked. Each rule can be left out, by what the world does around the real code, to prove that
 // the checks would notice.
 //
+// Rows that come past the lanes (COPY) are found, but their groups' order is not asked for: their
+// tags are anybody's.
+//
 // What it leaves away: a row lock is one step, so nothing can be handed out twice; nobody waits for
-// a lock, nobody sleeps and is woken; memory is in order; tags that come past the lanes (COPY).
+// a lock, nobody sleeps and is woken; memory is in order. A database that is forgotten keeps its
+// rows here, which is harder than what the server does.
 #pragma once
 
 #include <array>
@@ -50,9 +54,16 @@ namespace jobq::core::model {
                   rule(install_groups) rule(laneless_is_monotonic) rule(laneless_lowers)           \
                       rule(laneless_moves_nothing) rule(laneless_attaches) rule(doubt_at_commit)   \
                           rule(doubt_at_abort) rule(doubt_at_reuse)                                \
-                              rule(survey_before_snapshot) /* the statistic */                     \
+                              rule(survey_before_snapshot) /* what a builder knows */              \
+      rule(known_if_none_was_open) rule(known_if_none_has_put) rule(partly_goes_behind)            \
+          rule(learns_every_piece) rule(learns_no_more) /* turns given back */                     \
+      rule(gives_back_own_last) rule(gives_back_own_turns) rule(gives_back_above_start)            \
+          rule(gives_back_after_abort_is_visible) /* rows by another hand */                       \
+      rule(copy_lowers) rule(copy_lowers_after_commit_is_visible) rule(copy_reaches_builders)      \
+          rule(copy_doubts) rule(foreign_is_not_read_up)                                           \
+              rule(forget_keeps_used) /* the statistic */                                          \
       rule(check_before_snapshot) rule(check_free_rows) rule(check_lowerings)                      \
-          rule(check_generation) rule(check_open) rule(check_laneless)
+          rule(check_generation) rule(check_open) rule(check_laneless) rule(check_copies)
 
 enum class Rule {
 #define JOBQ_LANE_RULE(name) name,
@@ -66,9 +77,11 @@ std::vector<Rule> every_rule();
 struct Setting {
   const char* name = "";
   std::size_t processes = 5;
+  std::uint32_t databases = 1;
   std::int64_t queues = 1;
   std::int32_t priorities = 1;
   std::size_t slots = 4;
+  std::size_t buckets = 2;
   std::size_t known_queues = 2;
   std::size_t groups = 16;
   std::uint64_t group_keys = 3;
@@ -77,10 +90,14 @@ struct Setting {
   int clock_back = 0;     // out of 1000
   Tag furthest_back = 40;
   int restarts = 0;  // out of 100,000
+  int forgets = 0;   // out of 100,000
   int failures = 20; // out of 1000 steps that can fail
   int claims = 40;   // out of 100 verbs; as many puts, the rest is cancelled or purged
   int aborts = 25;   // out of 100 transactions
   int builds = 90;   // out of 100 puts without a lane
+  int partly = 20;   // out of 100 builds
+  int copies = 0;    // out of 100 verbs
+  int learns = 3;    // out of 100 verbs
   int sleeps = 3;    // out of 100 steps
   int lulls = 0; // out of 100 claims: they sleep before their last step, and so long nobody claims
   std::int64_t longest_sleep = 300; // in steps of the others
@@ -150,6 +167,7 @@ struct Row {
   std::uint64_t group = 0;
   Tag tag = 0;
   bool is_laneless = false;
+  bool is_foreign = false;
   bool is_inserted = false;
   std::uint64_t visible = kNotYet; // to snapshots from this on
   int creator = kNone;             // while it is open
@@ -183,6 +201,7 @@ struct Process {
   int level = 0;              // 1: in a savepoint
   Touches touches;
   std::size_t callbacks_done = 0; // of a subtransaction's abort
+  std::uint32_t copied = 0;       // the database into which it has copied
 };
 
 class World {
@@ -247,6 +266,9 @@ class World {
   Script scan_lane(Process& p, Part& part, std::uint64_t snapshot, std::size_t& wanted);
   Script cancel(Process& p, bool is_rescheduled);
   Script purge(Process& p);
+  Script copy(Process& p);
+  Script learn(Process& p);
+  Script learn_piece(Process& p, Touch& touch, std::uint64_t generation, Tag from, Tag to);
   Script provide_lane(Process& p, LaneKey key);
   Script build(Process& p, LaneKey key, std::uint32_t at);
   Script commit(Process& p);
@@ -267,16 +289,22 @@ class World {
   void make_abort_visible(Process& p, int level);
 
   // What leaves a rule out.
-  Tag put_tag(Touch& touch, const Turn& turn);
+  std::optional<Tag> put_tag(Touch& touch, const Turn& turn, bool is_trying);
   std::optional<ClaimStart> begin_claim(Touch& touch);
   void end_scans(std::vector<Part>& parts, bool is_full);
   void end_commit(Process& p, Touch& touch);
   void end_abort(Process& p, Touch& touch);
   void end_subabort(Process& p, Touch& touch);
+  void give_back(const Touch& touch);
+  void end_copy(Process& p);
+  void forget();
   void end_claim(Part& part);
   std::optional<std::uint32_t> reserve(const Touch& touch);
   bool end_check(const LaneKey& key, Reading reading, Tag found);
   Lane* lane_of(const LaneKey& key);
+  bool is_read_up(Lane lane) const;
+  Group* group_of(const Touch& touch, std::uint64_t hash);
+  void detach_all(std::uint32_t at);
 
   // Invariants.
   void check();
@@ -284,6 +312,7 @@ class World {
   bool is_covered(const Row& row) const;
   void check_group_order(const Row& row);
   void check_quiet();
+  void check_chains();
 
   void start_all();
   void restart();
@@ -305,6 +334,7 @@ class World {
 
   LaneCommon common_;
   std::vector<LaneSlot> slots_;
+  std::vector<std::uint32_t> buckets_;
   std::vector<KnownQueue> queues_;
   std::vector<Group> groups_;
   LaneTable table_;
