@@ -2,6 +2,7 @@
 # outside: WAL positions, the CPU time of all its processes, ended ones too, and how often one of them woke.
 
 import contextlib
+import copy
 import os
 import pathlib
 import re
@@ -63,6 +64,11 @@ def private_server(settings):
         run([DEV_SERVER, "-d", folder, "remove"])
 
 
+def chosen_server(folder, settings):
+    """The server that runs in this folder, which stays; without a folder a private one with these settings."""
+    return contextlib.nullcontext(Server(folder)) if folder else private_server(settings)
+
+
 def process_stat(pid):
     """(parent, CPU seconds of the process, CPU seconds of its children that were waited for), or None."""
     try:
@@ -102,10 +108,22 @@ class Server:
         self.data = pathlib.Path(self.psql("SHOW data_directory").strip())
         self.postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
 
-    def psql(self, text, database="postgres"):
+    def psql(self, text, database=None):
         """What these statements print: unaligned, without headers."""
+        database = database or self.environment["PGDATABASE"]
         command = [self.bindir / "psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", database, "-f", "-"]
         return run(command, text, env=self.environment)
+
+    @contextlib.contextmanager
+    def database(self, name):
+        """The server as its clients see it in a new database, which is dropped afterwards."""
+        inside = copy.copy(self)
+        inside.environment = dict(self.environment, PGDATABASE=name)
+        self.psql(f"CREATE DATABASE {name}")
+        try:
+            yield inside
+        finally:
+            self.psql(f"DROP DATABASE {name} WITH (FORCE)")
 
     def pgbench(self, script, variables, clients, *extent, **options):
         """Transactions a second, when each client runs the script as often as pgbench's options in extent say."""

@@ -1,4 +1,4 @@
-# The statements of plain.sql and jobq.sql: by name, and with the parameters that a driver sends.
+# The statements of plain.sql, visible.sql and jobq.sql: by name, and with the parameters that a driver sends.
 
 import re
 

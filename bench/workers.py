@@ -1,5 +1,6 @@
-# The processes of bench/wake: producers and workers with a connection of their own, which tell their parent by a pipe what
-# they saw. They use libpq as psycopg wraps it, without psycopg's own layers: those cost as much as a wake-up.
+# The processes of bench/wake, and what those of bench/flat and bench/fair have in common with them: a connection of their own,
+# statements prepared in it, and a pipe by which they tell their parent what they saw. They use libpq as psycopg wraps it,
+# without psycopg's own layers: those cost as much as a wake-up.
 
 import multiprocessing
 import os
@@ -244,7 +245,7 @@ class Crew:
         return self
 
     def start(self, role, *arguments):
-        """Starts a process in this role (a function of this file)."""
+        """Starts a process in this role: a function of the server, of what to call when it is ready, and of the arguments."""
         self.members.append(Member(self.server, role, arguments))
         return self.members[-1]
 
