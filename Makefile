@@ -9,12 +9,12 @@ CORE_ROOMS = back_off duration grace groups lane lane_table pace tokens upkeep v
 PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
     memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
     text transaction turn value watch
-QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure job key line notes queue \
-    ready_line renew require_preload reschedule retry sweep token wait
-WORKER_ROOMS = caller chores health launcher manager roster step troubles
+QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure group job key lane_check lane_states lanes line notes \
+    queue ready_line renew require_preload reschedule retry survey sweep tag token wait
+WORKER_ROOMS = caller chores health lane_keeper launcher manager roster step troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
-QUEUE_SQL_ROOMS = administer enqueue claim renew complete wait fail cancel retry reschedule sweep counts views
+QUEUE_SQL_ROOMS = administer group enqueue claim renew complete wait fail cancel retry reschedule sweep counts lane_states views
 WORKER_SQL_ROOMS = health
 
 CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)
@@ -82,7 +82,9 @@ check-%: setup
 demo: setup
 	demo/run
 
+# Measurements draw charts, tests do not.
 bench: setup
+	dev/setup python3-matplotlib
 	bench/queue
 
 format:

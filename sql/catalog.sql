@@ -100,8 +100,8 @@ WHERE atttypid IN ('timestamp'::regtype, 'time'::regtype, 'date'::regtype, 'time
 -- how each table is stored: the lines are vacuumed by a fixed threshold and keep their pages, the others as the server has it
 SELECT option, string_agg(relname, ', ' ORDER BY relname) AS tables
 FROM relation LEFT JOIN unnest(reloptions) AS options (option) ON true WHERE relkind IN ('r', 'p') GROUP BY 1 ORDER BY 1;
--- no triggers (but on the queues' settings), no rules, no row security, no foreign keys: nothing that a claim would pay for
-SELECT tgrelid::regclass, tgname FROM pg_trigger JOIN relation c ON tgrelid = c.oid WHERE relname <> 'queue';
+-- no triggers (but on the settings of queues and groups), no rules, no row security, no foreign keys: nothing that a claim would pay for
+SELECT tgrelid::regclass, tgname FROM pg_trigger JOIN relation c ON tgrelid = c.oid WHERE relname NOT IN ('queue', 'group_weight');
 SELECT relname FROM relation WHERE relrowsecurity OR relforcerowsecurity OR (relhasrules AND relkind <> 'v');
 -- indexes that every verb needs
 SELECT indrelid::regclass AS "table", replace(pg_get_indexdef(indexrelid), indexrelid::regclass::text, '...') AS index

@@ -15,6 +15,20 @@ SELECT check_name FROM jobq.health() WHERE check_name IN ('oldest snapshot', 'pr
 SELECT bool_and(message <> '' AND ok IS NOT NULL) AS said, count(*) = count(DISTINCT check_name) AS named FROM jobq.health();
 SELECT message ~ '^\d+ of \d+ background worker slots \(max_worker_processes\) are free$' FROM jobq.health() WHERE check_name = 'worker slots';
 
+-- a lane is in use until its jobs are claimed and a claim has found no more
+CREATE TEMP VIEW busy AS
+SELECT ok, substring(message FROM '^(\d+) of ' || current_setting('jobq.max_lanes') || ' lanes \(jobq\.max_lanes\) are in use$')::integer AS lanes
+FROM jobq.health() WHERE check_name = 'lanes';
+SELECT jobq.create_queue('health lanes');
+SELECT lanes AS before FROM busy \gset
+SELECT count(jobq.enqueue('t', queue => 'health lanes', priority => n)) FROM generate_series(1, 2) AS n;
+SELECT ok, lanes - :before AS more FROM busy;
+SELECT count(*) FROM jobq.claim('health lanes', 2);
+SELECT ok, lanes - :before AS more FROM busy;
+SELECT count(*) FROM jobq.claim('health lanes');
+SELECT ok, lanes - :before AS more FROM busy;
+SELECT jobq.drop_queue('health lanes', true);
+
 -- a job that is due and still delayed: late after 10 s
 SELECT jobq.create_queue('health');
 SELECT jobq.enqueue('t', queue => 'health', delay => '1 h') AS job \gset

@@ -121,6 +121,7 @@ FROM (VALUES
     ('SELECT jobq.pause_queue(''queue missing'')'),
     ('SELECT jobq.resume_queue(''queue missing'')'),
     ('SELECT jobq.purge_queue(''queue missing'')'),
+    ('SELECT jobq.set_group(''queue missing'', ''group'')'),
     ('SELECT jobq.queue_counts(''queue missing'')'),
     ('SELECT jobq.queue_counts(''queue missing'', true)'),
     ('SELECT jobq.retry_dead(''queue missing'')'),

@@ -240,6 +240,7 @@ FROM (VALUES
     ('pause_queue(''transaction'')'),
     ('resume_queue(''transaction'')'),
     ('purge_queue(''transaction'')'),
+    ('set_group(''transaction'', ''group'', 2)'),
     ('drop_queue(''transaction whole'', true)'),
     ('sweep()')) AS calls (call) \gexec
 \pset tuples_only off

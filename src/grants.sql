@@ -63,15 +63,15 @@ TO jobq_worker;
 
 GRANT EXECUTE ON PROCEDURE jobq.wait, jobq.wait_any TO jobq_worker;
 
-GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.health TO jobq_reader;
+GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.lane_states, jobq.health TO jobq_reader;
 
 GRANT SELECT ON
-  jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers
+  jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers, jobq.lanes
 TO jobq_reader;
 
 GRANT EXECUTE ON FUNCTION
   jobq.create_queue, jobq.alter_queue, jobq.drop_queue, jobq.pause_queue, jobq.resume_queue,
-  jobq.purge_queue, jobq.cancel, jobq.retry, jobq.retry_dead, jobq.reschedule
+  jobq.purge_queue, jobq.set_group, jobq.cancel, jobq.retry, jobq.retry_dead, jobq.reschedule
 TO jobq_admin;
 
 -- The last thing that whoever creates the extension reads.

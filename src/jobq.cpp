@@ -9,6 +9,8 @@
 #include "pg/watch.hpp"
 #include "queue/agenda.hpp"
 #include "queue/doors.hpp"
+#include "queue/group.hpp"
+#include "queue/lanes.hpp"
 #include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "settings.hpp"
@@ -30,6 +32,8 @@ void prepare_server() {
   jobq::pg::request_watch();
   jobq::queue::request_agenda();
   jobq::queue::request_doors();
+  jobq::queue::request_lanes();
+  jobq::queue::watch_lanes();
   jobq::queue::watch_notes();
   jobq::worker::request_roster();
   jobq::worker::register_launcher();
@@ -42,6 +46,7 @@ void init() {
   jobq::pg::watch_log();
   jobq::pg::watch_transactions();
   jobq::queue::watch_settings();
+  jobq::queue::watch_weights();
   if (jobq::pg::is_preloaded()) prepare_server();
 }
 

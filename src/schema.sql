@@ -74,6 +74,15 @@ CREATE TABLE jobq.queue (
 
 COMMENT ON TABLE jobq.queue IS 'queues and their settings; lengths are microseconds, a keep time of NULL is for ever';
 
+CREATE TABLE jobq.group_weight (
+  queue_id bigint NOT NULL,
+  group_key text NOT NULL,
+  weight integer NOT NULL,
+  PRIMARY KEY (queue_id, group_key)
+);
+
+COMMENT ON TABLE jobq.group_weight IS 'groups'' shares of their queues; a group without a row has 1';
+
 CREATE TABLE jobq.job (
   job_id bigint PRIMARY KEY,
   queue_id bigint NOT NULL,
@@ -207,6 +216,7 @@ COMMENT ON TABLE jobq.failure IS 'attempts that did not complete; pruned with th
 SELECT pg_catalog.pg_extension_config_dump('jobq.job_number', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.queue_number', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.queue', '');
+SELECT pg_catalog.pg_extension_config_dump('jobq.group_weight', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.job', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.ready', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.delayed', '');

@@ -1,5 +1,6 @@
 #include "settings.hpp"
 
+#include "pg/extension.hpp"
 #include "pg/setting.hpp"
 
 namespace jobq::settings {
@@ -10,6 +11,9 @@ int sweep_grace = 30'000;
 bool enabled = true;
 int sweep_interval = 1000;
 int database_scan_interval = 300;
+int max_lanes = 2048;
+int max_groups = 16'384;
+bool reread_lanes = true;
 
 namespace {
 
@@ -17,6 +21,10 @@ constexpr config_enum_entry kClaimInTransaction[] = {{"warn", kWarn, false},
                                                      {"allow", kAllow, false},
                                                      {"error", kError, false},
                                                      {nullptr, 0, false}};
+
+// For what is read when the server lays out shared memory. It refuses to hear of more such settings
+// later on, and a library that is not preloaded has none of that memory.
+GucContext at_start() { return pg::is_preloaded() ? PGC_POSTMASTER : PGC_SIGHUP; }
 
 } // namespace
 
@@ -52,6 +60,24 @@ void define() {
                      .context = PGC_SIGHUP,
                      .flags = GUC_UNIT_S},
                     &database_scan_interval, {.default_value = 300, .least = 1, .most = 86'400});
+  pg::define_number({.name = "jobq.max_lanes",
+                     .sentence = "Pairs of queue and priority whose ready jobs are claimed without "
+                                 "a look at the ones before; more are slower.",
+                     .context = at_start()},
+                    &max_lanes, {.default_value = 2048, .least = 0, .most = 1'000'000});
+  pg::define_number({.name = "jobq.max_groups",
+                     .sentence =
+                         "Groups with a backlog that take turns; more queue behind all that "
+                         "is ready.",
+                     .context = at_start()},
+                    &max_groups, {.default_value = 16'384, .least = 0, .most = 10'000'000});
+  pg::define_switch({.name = "jobq.reread_lanes",
+                     .sentence =
+                         "Lets managers look for ready jobs that claims would miss; off only "
+                         "in tests, which prove that there are none.",
+                     .context = PGC_SIGHUP,
+                     .flags = GUC_NOT_IN_SAMPLE},
+                    &reread_lanes, true);
   pg::reserve_prefix();
 }
 

@@ -13,6 +13,9 @@ extern int sweep_grace; // milliseconds
 extern bool enabled;
 extern int sweep_interval;         // milliseconds
 extern int database_scan_interval; // seconds
+extern int max_lanes;
+extern int max_groups;
+extern bool reread_lanes; // for tests only
 
 // Lengths of time, as everybody counts them.
 inline core::Microseconds grace() { return core::Microseconds{sweep_grace} * 1000; }

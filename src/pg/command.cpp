@@ -80,7 +80,6 @@ RangeVar* copied_table(Node* command) {
   return copy->is_from ? copy->relation : nullptr;
 }
 
-// After it has run: by the table that it went to, whatever it was called.
 void note_copied(RangeVar* name) {
   Oid table = RangeVarGetRelid(name, NoLock, true);
   if (OidIsValid(table) && is_extension_schema(get_rel_namespace(table))) note_copy();
@@ -98,6 +97,7 @@ void run_utility(PlannedStmt* statement, const char* query, bool read_only_tree,
   RangeVar* copied = copied_table(command);
   Oid needed = database_to_hold(command, context);
   if (OidIsValid(needed)) enter_hook(database_watch->hold, needed);
+  if (copied != nullptr) note_copied(copied);
   run(statement, query, read_only_tree, context, parameters, environment, destination, completion);
   if (changes) database_watch->changed();
   if (copied != nullptr) note_copied(copied);

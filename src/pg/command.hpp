@@ -8,7 +8,8 @@ namespace jobq::pg {
 // To be called once, by _PG_init.
 void watch_commands();
 
-// COPY ... FROM has put rows into a table of the extension's schema; its commit is still to come.
+// COPY ... FROM puts rows into a table of the extension's schema: called before, and again after
+// it, as the name may have come to mean another table; its commit is still to come.
 void on_copy_into_extension(void (*note)());
 
 // An extension was created, changed or dropped, by whatever command; its commit is still to come.

@@ -30,12 +30,14 @@ struct Seek {
   IndexScanDesc scan; // may be null
   ScanKeyData* keys;
   int count;
+  bool wants_entries;
 };
 
 IndexScanDesc begin_scan(Seek seek) {
   IndexScanDesc scan = seek.scan;
   if (scan == nullptr)
     scan = begin_index_scan(seek.table, seek.index, GetActiveSnapshot(), seek.count);
+  scan->xs_want_itup = seek.wants_entries;
   index_rescan(scan, seek.keys, seek.count, nullptr, 0);
   return scan;
 }
@@ -43,6 +45,20 @@ IndexScanDesc begin_scan(Seek seek) {
 bool next_row(IndexScanDesc scan, TupleTableSlot* slot) {
   CHECK_FOR_INTERRUPTS();
   return index_getnext_slot(scan, ForwardScanDirection, slot);
+}
+
+bool last_row(IndexScanDesc scan, TupleTableSlot* slot) {
+  return index_getnext_slot(scan, BackwardScanDirection, slot);
+}
+
+bool next_row_within(IndexScanDesc scan, TupleTableSlot* slot, int* entries) {
+  while (*entries > 0) {
+    CHECK_FOR_INTERRUPTS();
+    if (index_getnext_tid(scan, ForwardScanDirection) == nullptr) return false;
+    --*entries;
+    if (index_fetch_heap(scan, slot)) return true;
+  }
+  return false;
 }
 
 // What the row's header says of who deletes or locks it.
@@ -66,6 +82,14 @@ bool has_row(Holder holder) {
   if (TransactionIdIsInProgress(holder.transaction)) return true;
   return holder.deletes && !IsolationUsesXactSnapshot() &&
          TransactionIdDidCommit(holder.transaction);
+}
+
+RegProcedure equals_of(Oid type) {
+  return type == INT8OID ? F_INT8EQ : type == INT4OID ? F_INT4EQ : F_INT2EQ;
+}
+
+RegProcedure at_least_of(Oid type) {
+  return type == INT8OID ? F_INT8GE : type == INT4OID ? F_INT4GE : F_INT2GE;
 }
 
 void close_walk(IndexScanDesc scan, TupleTableSlot* slot, Relation index) {
@@ -139,20 +163,51 @@ void IndexWalk::begin(std::span<const Key> keys) {
                                    .index = index_,
                                    .scan = scan_,
                                    .keys = data.data(),
-                                   .count = static_cast<int>(keys.size())});
+                                   .count = static_cast<int>(keys.size()),
+                                   .wants_entries = wants_entries_});
 }
 
-bool IndexWalk::seek(std::initializer_list<Value> values) {
+void IndexWalk::seek_equal(std::span<const Value> equal, std::optional<Value> least) {
   std::array<Key, kMostKeys> keys;
   int count = 0;
-  for (const Value& value : values) {
-    RegProcedure equals = value.type == INT8OID ? F_INT8EQ : F_INT4EQ;
-    keys.at(count) = {count + 1, BTEqualStrategyNumber, equals, value.datum};
+  for (const Value& value : equal) {
+    keys.at(count) = {count + 1, BTEqualStrategyNumber, equals_of(value.type), value.datum};
+    ++count;
+  }
+  if (least) {
+    keys.at(count) = {count + 1, BTGreaterEqualStrategyNumber, at_least_of(least->type),
+                      least->datum};
     ++count;
   }
   last_ = -1;
   begin(std::span(keys.data(), static_cast<std::size_t>(count)));
+}
+
+bool IndexWalk::seek(std::initializer_list<Value> keys, std::optional<Value> least) {
+  seek_equal(keys, least);
   return next();
+}
+
+bool IndexWalk::seek_last(std::initializer_list<Value> keys) {
+  seek_equal(keys, std::nullopt);
+  return guarded<last_row>(scan_, slot_);
+}
+
+bool IndexWalk::seek_within(std::initializer_list<Value> keys, Value least, int& entries) {
+  if (!wants_entries_) end();
+  wants_entries_ = true;
+  seek_equal(keys, least);
+  return next_within(entries);
+}
+
+bool IndexWalk::next_within(int& entries) {
+  return guarded<next_row_within>(scan_, slot_, &entries);
+}
+
+// Of an int8; those who ask know that there is an entry.
+std::int64_t IndexWalk::entry(int column) const {
+  bool is_null = false;
+  return DatumGetInt64(index_getattr(scan_->xs_itup, column + 1, scan_->xs_itupdesc, &is_null));
 }
 
 // The scan is bounded, so that dead entries between one key and the next cost no more than a few
@@ -205,6 +260,8 @@ bool IndexWalk::is_held() {
   holder_ = holder.transaction;
   return true;
 }
+
+bool IndexWalk::is_being_deleted() const { return holder_of(slot_).deletes; }
 
 Erasure IndexWalk::erase(Waiting waiting) {
   return guarded<erase_row>(table_, slot_->tts_tid, waiting == Waiting::wait);

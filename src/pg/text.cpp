@@ -2,12 +2,21 @@
 
 #include "pg/postgres.hpp"
 
+extern "C" {
+#include "common/hashfn.h"
+}
+
 namespace jobq::pg {
 
 std::string_view clip(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   int length = pg_mbcliplen(text.data(), static_cast<int>(text.size()), static_cast<int>(bytes));
   return text.substr(0, static_cast<std::size_t>(length));
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  return hash_bytes_extended(reinterpret_cast<const unsigned char*>(text.data()),
+                             static_cast<int>(text.size()), 0);
 }
 
 std::string quoted_literal(std::string_view text) {

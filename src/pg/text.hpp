@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@ namespace jobq::pg {
 
 // The longest prefix of at most so many bytes that ends at a character's border.
 std::string_view clip(std::string_view text, std::size_t bytes);
+
+// Another number for other bytes, but for rare chance; the same in all processes of a server.
+std::uint64_t hash_of(std::string_view text);
 
 // As a literal of SQL.
 std::string quoted_literal(std::string_view text);

@@ -11,6 +11,8 @@
 #include "pg/transaction.hpp"
 #include "queue/bounds.hpp"
 #include "queue/doors.hpp"
+#include "queue/group.hpp"
+#include "queue/lanes.hpp"
 #include "queue/notes.hpp"
 #include "queue/queue.hpp"
 
@@ -53,32 +55,36 @@ constinit pg::Statement
     any_in_ready("SELECT FROM jobq.ready WHERE queue_id OPERATOR(pg_catalog.=) $1 LIMIT 1");
 
 // The jobs that `gone` names leave without trace.
-#define JOBQ_FORGET_GONE                                                                           \
+#define JOBQ_FORGET_GONE(result)                                                                   \
   ", unkeyed AS (DELETE FROM jobq.key AS k USING gone AS g"                                        \
   " WHERE k.job_id OPERATOR(pg_catalog.=) g.job_id)"                                               \
   ", unfailed AS (DELETE FROM jobq.failure AS f USING gone AS g"                                   \
   " WHERE f.job_id OPERATOR(pg_catalog.=) g.job_id)"                                               \
   ", forgotten AS (DELETE FROM jobq.job AS j USING gone AS g"                                      \
-  " WHERE j.job_id OPERATOR(pg_catalog.=) g.job_id)"                                               \
-  " SELECT pg_catalog.count(*) FROM gone"
+  " WHERE j.job_id OPERATOR(pg_catalog.=) g.job_id) " result
 
 #define JOBQ_EMPTY(line)                                                                           \
   "WITH gone AS (DELETE FROM jobq." line                                                           \
-  " WHERE queue_id OPERATOR(pg_catalog.=) $1 RETURNING job_id)" JOBQ_FORGET_GONE
+  " WHERE queue_id OPERATOR(pg_catalog.=) $1 RETURNING job_id)" JOBQ_FORGET_GONE(                  \
+      "SELECT FROM gone LIMIT 0")
 
 // Jobs that are just being claimed, cancelled or changed are not waited for.
-#define JOBQ_PURGE(line)                                                                           \
+#define JOBQ_PURGE(line, columns, result)                                                          \
   "WITH picked AS MATERIALIZED (SELECT job_id FROM jobq." line                                     \
   " WHERE queue_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED)"                              \
   ", gone AS (DELETE FROM jobq." line " AS l USING picked AS p"                                    \
-  " WHERE l.job_id OPERATOR(pg_catalog.=) p.job_id RETURNING l.job_id)" JOBQ_FORGET_GONE
+  " WHERE l.job_id OPERATOR(pg_catalog.=) p.job_id RETURNING " columns                             \
+  ")" JOBQ_FORGET_GONE(result)
 
 constinit pg::Statement empty_lease(JOBQ_EMPTY("lease"));
 constinit pg::Statement empty_delayed(JOBQ_EMPTY("delayed"));
 constinit pg::Statement empty_ready(JOBQ_EMPTY("ready"));
 constinit pg::Statement empty_finished(JOBQ_EMPTY("finished"));
-constinit pg::Statement purge_delayed(JOBQ_PURGE("delayed"));
-constinit pg::Statement purge_ready(JOBQ_PURGE("ready"));
+constinit pg::Statement purge_delayed(JOBQ_PURGE("delayed", "l.job_id",
+                                                 "SELECT pg_catalog.count(*) FROM gone"));
+constinit pg::Statement purge_ready(JOBQ_PURGE(
+    "ready", "l.job_id, l.priority, l.tag",
+    "SELECT pg_catalog.count(*), priority::integer, pg_catalog.max(tag) FROM gone GROUP BY 2"));
 
 pg::Value keep_time(core::Microseconds length) {
   return length == core::kForever ? pg::null(INT8OID) : pg::int8(length);
@@ -149,12 +155,33 @@ Datum resume_queue(pg::Call& call) {
   return call.returns_nothing();
 }
 
+// Before all ready jobs of a queue are taken, of whatever priority: it may fail when it has taken
+// some.
+void note_all_ready_taken(std::int64_t queue_id) {
+  note_all_taken(queue_id);
+  for (std::int32_t priority = kFirstPriority; priority <= kLastPriority; ++priority) {
+    core::Touch& touch = touch_of(queue_id, priority);
+    in_lanes([&](core::LaneTable& table) { table.take(touch, core::kBeforeAll); });
+  }
+}
+
+// Claims need not walk over what was there.
+std::int64_t purge_ready_jobs(std::int64_t queue_id) {
+  note_all_ready_taken(queue_id);
+  pg::Rows lanes = purge_ready.run({pg::int8(queue_id)});
+  std::int64_t count = 0;
+  for (std::uint64_t row = 0; row < lanes.size(); ++row) {
+    core::Touch& touch = touch_of(queue_id, lanes.int4(row, 1));
+    touch.purged = std::max(touch.purged, lanes.int8(row, 2));
+    count += lanes.int8(row, 0);
+  }
+  return count;
+}
+
 Datum purge_queue(pg::Call& call) {
   std::int64_t queue_id = share_queue(call.text(kQueue)).queue_id;
-  note_all_taken(queue_id);
-  std::int64_t delayed = purge_delayed.run_freely({pg::int8(queue_id)}).int8(0, 0);
-  std::int64_t ready = purge_ready.run_freely({pg::int8(queue_id)}).int8(0, 0);
-  return call.returns(delayed + ready);
+  std::int64_t delayed = purge_delayed.run({pg::int8(queue_id)}).int8(0, 0);
+  return call.returns(delayed + purge_ready_jobs(queue_id));
 }
 
 // With the queue's lock held alone nothing moves but by sweeps: from lease to delayed, ready and
@@ -167,10 +194,10 @@ bool has_live_jobs(pg::Value queue_id) {
 }
 
 void empty_lines(pg::Value queue_id) {
-  empty_lease.run_freely({queue_id});
-  empty_delayed.run_freely({queue_id});
-  empty_ready.run_freely({queue_id});
-  empty_finished.run_freely({queue_id});
+  empty_lease.run({queue_id});
+  empty_delayed.run({queue_id});
+  empty_ready.run({queue_id});
+  empty_finished.run({queue_id});
 }
 
 Datum drop_queue(pg::Call& call) {
@@ -190,8 +217,9 @@ Datum drop_queue(pg::Call& call) {
                .hint =
                    "Let them end or purge the queue first; or pass force => true: then its jobs "
                    "go with it."});
-  note_all_taken(queue.queue_id);
+  note_all_ready_taken(queue.queue_id);
   empty_lines(queue_id);
+  forget_weights(queue.queue_id);
   delete_queue.run({queue_id});
   note_queue(queue.queue_id);
   return call.returns_nothing();

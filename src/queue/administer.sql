@@ -4,7 +4,7 @@ CREATE FUNCTION jobq.queue_changed() RETURNS trigger
 LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_queue_changed';
 
 COMMENT ON FUNCTION jobq.queue_changed() IS
-  'trigger: tells all sessions that a queue''s settings have changed';
+  'trigger: tells all sessions that a queue''s settings or its groups'' weights have changed';
 
 -- For each row, since rows that come by logical replication fire no other triggers.
 CREATE TRIGGER queue_changed

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/lane.hpp"
 #include "pg/clock.hpp"
 #include "pg/error.hpp"
 
@@ -71,7 +72,11 @@ std::int32_t check_max_jobs(std::int32_t max_jobs, std::int32_t most) {
 }
 
 std::int32_t check_priority(std::int32_t priority) {
-  return check_between(priority, "priority", 0, 9);
+  return check_between(priority, "priority", kFirstPriority, kLastPriority);
+}
+
+std::int32_t check_weight(std::int32_t weight) {
+  return check_between(weight, "weight", 1, core::kMostWeight);
 }
 
 std::int32_t check_limit(std::int32_t limit, const char* what) {

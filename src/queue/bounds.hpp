@@ -10,7 +10,10 @@
 namespace jobq::queue {
 
 inline constexpr std::string_view kDefaultQueue = "default";
+inline constexpr std::int32_t kFirstPriority = 0;
 inline constexpr std::int32_t kDefaultPriority = 5;
+inline constexpr std::int32_t kLastPriority = 9;
+inline constexpr std::int32_t kDefaultWeight = 1;
 inline constexpr std::size_t kLongestName = 63; // bytes, as all of these
 inline constexpr std::size_t kLongestKey = 255;
 inline constexpr std::size_t kLongestText = 65'536; // of an error or reason that is kept
@@ -25,6 +28,7 @@ std::string_view check_group_key(std::string_view key);
 
 std::int32_t check_max_jobs(std::int32_t max_jobs, std::int32_t most);
 std::int32_t check_priority(std::int32_t priority);
+std::int32_t check_weight(std::int32_t weight);
 std::int32_t check_limit(std::int32_t limit, const char* what);
 
 // A length in microseconds, by the rule of core/duration.

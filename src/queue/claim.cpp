@@ -16,6 +16,7 @@
 #include "queue/agenda.hpp"
 #include "queue/bounds.hpp"
 #include "queue/doors.hpp"
+#include "queue/lanes.hpp"
 #include "queue/line.hpp"
 #include "queue/notes.hpp"
 #include "queue/queue.hpp"
@@ -59,10 +60,56 @@ struct Claimed {
   bool is_all = true;     // there was nothing more
 };
 
-// One claim at work on one queue: walks its line from the head and takes what it may.
+// The lanes that a claim visits: begun before its snapshot, so that an error on the way lowers each
+// cursor to where it was.
+class LaneClaims {
+ public:
+  explicit LaneClaims(std::int64_t queue_id) {
+    for (const Stretch& stretch : stretches_of(queue_id)) begin(queue_id, stretch.priority);
+  }
+
+  std::span<const Stretch> stretches() const { return stretches_; }
+
+  void note_taken(std::size_t lane, core::Tag tag) {
+    scans_[lane].lowest = std::min(scans_[lane].lowest, tag);
+    scans_[lane].highest = std::max(scans_[lane].highest, tag);
+  }
+  // A job that is there for all to see, or may be again without anybody's word.
+  void note_left(std::size_t lane, core::Tag tag) {
+    scans_[lane].left = std::min(scans_[lane].left, tag);
+  }
+
+  // is_full: the claim stopped at the last job that it took.
+  void end(bool is_full) {
+    core::set_ends(scans_, is_full);
+    in_lanes([this](core::LaneTable& table) {
+      for (std::size_t i = 0; i < scans_.size(); ++i)
+        table.end_claim(*touches_[i], starts_[i], scans_[i]);
+    });
+  }
+
+ private:
+  void begin(std::int64_t queue_id, std::int32_t priority) {
+    core::Touch& touch = touch_of(queue_id, priority);
+    touches_.push_back(&touch);
+    auto start = in_lanes([&](core::LaneTable& table) { return table.begin_claim(touch); });
+    if (!start) return touches_.pop_back();
+    starts_.push_back(*start);
+    stretches_.push_back({.priority = priority, .from = start->reading.cursor});
+    scans_.push_back({.is_current = !pg::has_one_snapshot()});
+  }
+
+  std::vector<core::Touch*> touches_;
+  std::vector<core::ClaimStart> starts_;
+  std::vector<Stretch> stretches_;
+  std::vector<core::Scan> scans_;
+};
+
+// One claim at work on one queue: walks its lanes from their cursors and takes what it may.
 class Claiming {
  public:
-  Claiming(const Queue& queue, const Claim& claim) : queue_(queue), claim_(claim) {}
+  Claiming(const Queue& queue, const Claim& claim, LaneClaims& lanes)
+      : queue_(queue), claim_(claim), lanes_(lanes) {}
 
   // A claim buries so many at the most: the rest is for the next one, so that no number of them is
   // too much for a caller's patience.
@@ -70,9 +117,7 @@ class Claiming {
     pg::Value queue_name = pg::text(queue_.name);
     std::int32_t claimed = 0;
     for (bool is_row = line_.seek(); is_row; is_row = line_.next()) {
-      if (line_.is_held() || !line_.is_whole()) continue;
-      if (line_.row().erase(pg::IndexWalk::Waiting::pass) != pg::Erasure::done) continue;
-      note_taken(queue_.queue_id, 1);
+      if (!take()) continue;
       if (line_.verdict().fate != core::Fate::again) {
         bury();
       } else {
@@ -81,14 +126,33 @@ class Claiming {
       }
       if (claimed == claim_.max_jobs || dead_.size() == kMostDead) break;
     }
+    bool is_all = claimed < claim_.max_jobs && dead_.size() < kMostDead;
+    lanes_.end(!is_all);
     if (claimed > 0) line_.leases().insert(new_leases_);
     if (claimed > 0) note_instant(Chore::rescue, lease_.expires_at);
     finish(dead_, lease_.claimed_at);
-    return {.count = claimed, .is_all = claimed < claim_.max_jobs && dead_.size() < kMostDead};
+    return {.count = claimed, .is_all = is_all};
   }
 
  private:
   static constexpr std::size_t kMostDead = 1000;
+
+  // A row that is being deleted is its deleter's: his abort lowers the cursor. Any other that is
+  // left bounds it.
+  bool take() {
+    bool is_free = !line_.is_held();
+    if (is_free && line_.is_whole()) {
+      pg::Erasure erasure = line_.row().erase(pg::IndexWalk::Waiting::pass);
+      if (erasure == pg::Erasure::done) {
+        lanes_.note_taken(line_.stretch(), line_.tag());
+        note_taken(queue_.queue_id, 1);
+        return true;
+      }
+      is_free = false;
+    }
+    if (is_free || !line_.row().is_being_deleted()) lanes_.note_left(line_.stretch(), line_.tag());
+    return false;
+  }
 
   Lease lease_from_now() const {
     pg::look_at_clocks();
@@ -132,7 +196,8 @@ class Claiming {
 
   const Queue& queue_;
   const Claim& claim_;
-  ReadyLine line_{queue_};
+  LaneClaims& lanes_;
+  ReadyLine line_{queue_, lanes_.stretches()};
   // Begins after the line's snapshot, and so after the end of every attempt that it shows as ended.
   const Lease lease_ = lease_from_now();
   pg::NewRows new_leases_;
@@ -140,7 +205,9 @@ class Claiming {
 };
 
 Claimed claim_now(pg::ResultSet& set, const Queue& queue, const Claim& claim) {
-  Claimed claimed = Claiming(queue, claim).run(set);
+  LaneClaims lanes(queue.queue_id);
+  if (lanes.stretches().empty()) return {};
+  Claimed claimed = Claiming(queue, claim, lanes).run(set);
   if (claimed.count > 0 && !settings::async_claims) pg::make_commit_durable();
   return claimed;
 }

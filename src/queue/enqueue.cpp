@@ -17,6 +17,7 @@
 #include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "queue/tables.hpp"
+#include "queue/tag.hpp"
 
 namespace jobq::queue {
 
@@ -106,8 +107,6 @@ Order read_single(const pg::Call& call) {
 
 bool is_delayed(const Order& order) { return order.run_at && *order.run_at > order.now; }
 
-// A new job's id is also its tag: one counter gives both, so jobs are claimed in the order in which
-// their ids were drawn.
 void insert(const Order& order, const Queue& queue, std::span<const std::int64_t> ids,
             std::span<const pg::Value> payloads) {
   pg::Value task = pg::text(order.task);
@@ -123,8 +122,10 @@ void insert(const Order& order, const Queue& queue, std::span<const std::int64_t
       line.add({pg::int8(ids[i]), pg::int8(queue.queue_id), pg::instant(*order.run_at), pg::int4(0),
                 pg::int4(0), pg::int4(0)});
     else
-      line.add({pg::int8(queue.queue_id), pg::int8(ids[i]), pg::int8(ids[i]), pg::int4(0),
-                pg::int4(0), pg::int4(0), pg::int2(order.priority), order.group_key});
+      line.add({pg::int8(queue.queue_id),
+                pg::int8(give_tag(queue.queue_id, order.priority, order.group_key)),
+                pg::int8(ids[i]), pg::int4(0), pg::int4(0), pg::int4(0), pg::int2(order.priority),
+                order.group_key});
   }
   if (is_delayed(order))
     note_instant(Chore::promote, *order.run_at);

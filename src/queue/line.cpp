@@ -3,15 +3,16 @@
 #include <algorithm>
 
 #include "pg/error.hpp"
-#include "pg/sequence.hpp"
 #include "pg/index_walk.hpp"
 #include "pg/log.hpp"
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "pg/statement.hpp"
 #include "queue/notes.hpp"
+#include "queue/lanes.hpp"
 #include "queue/queue.hpp"
 #include "queue/tables.hpp"
+#include "queue/tag.hpp"
 
 namespace jobq::queue {
 
@@ -25,11 +26,10 @@ constinit pg::Statement
 
 void put_ready(std::span<const Waiting> jobs) {
   if (jobs.empty()) return;
-  std::vector<std::int64_t> tags = pg::next_numbers(kJobNumber, jobs.size());
   pg::NewRows rows;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const Waiting& job = jobs[i];
-    rows.add({pg::int8(job.queue_id), pg::int8(tags[i]), pg::int8(job.job_id),
+  for (const Waiting& job : jobs) {
+    core::Tag tag = give_tag(job.queue_id, job.priority, job.group_key);
+    rows.add({pg::int8(job.queue_id), pg::int8(tag), pg::int8(job.job_id),
               pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
               pg::int4(job.counters.crashes), pg::int2(job.priority), job.group_key});
     note_ready(job.queue_id, 1);
@@ -145,6 +145,18 @@ void delete_jobs(std::span<const std::int64_t> job_ids) {
     take(snapshot, walk, job_id, [](const pg::IndexWalk&) { return true; });
 }
 
+// The walk stands at a row of ready. False: somebody else had it.
+bool take_ready(pg::IndexWalk& row) {
+  std::int64_t queue_id = row.int8(ReadyTable::queue_id);
+  core::Tag tag = row.int8(ReadyTable::tag);
+  core::Touch& touch = touch_of(queue_id, row.int2(ReadyTable::priority));
+  core::Taking taking = in_lanes([&](core::LaneTable& table) { return table.take(touch, tag); });
+  bool is_done = row.erase(pg::IndexWalk::Waiting::wait) == pg::Erasure::done;
+  taking.end(is_done ? tag : core::kNoTag);
+  if (is_done) note_taken(queue_id, 1);
+  return is_done;
+}
+
 } // namespace
 
 Line put_waiting(std::span<const Waiting> jobs, TimestampTz now) {
@@ -226,8 +238,8 @@ std::optional<TakenJob> take_job(std::int64_t job_id, Which which) {
 
   for (;; snapshot.renew()) {
     if (stands_in(in_ready)) {
-      if (is_taken(in_ready, ReadyTable::queue_id)) {
-        note_taken(in_ready.int8(ReadyTable::queue_id), 1);
+      hold_queue(in_ready.int8(ReadyTable::queue_id));
+      if (take_ready(in_ready)) {
         return TakenJob{.queue_id = in_ready.int8(ReadyTable::queue_id),
                         .counters = counters_at<ReadyTable>(in_ready)};
       }

@@ -6,6 +6,7 @@
 #include "pg/command.hpp"
 #include "pg/ending.hpp"
 #include "queue/doors.hpp"
+#include "queue/lanes.hpp"
 
 namespace jobq::queue {
 
@@ -87,7 +88,10 @@ constexpr pg::Endings kEndings = {
 // COPY into jobq's tables (a restore) goes past the verbs.
 void watch_notes() {
   pg::watch_endings(kEndings);
-  pg::on_copy_into_extension([] { has_copied = true; });
+  pg::on_copy_into_extension([] {
+    has_copied = true;
+    begin_copy_into_lanes();
+  });
 }
 
 void note_ready(std::int64_t queue_id, std::int64_t jobs) { note_on(queue_id).put += jobs; }

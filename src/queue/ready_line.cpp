@@ -13,7 +13,28 @@ bool is_finished(pg::Value job_id) {
 
 } // namespace
 
-ReadyLine::ReadyLine(const Queue& queue, pg::View view) : queue_(queue), snapshot_(view) {}
+ReadyLine::ReadyLine(const Queue& queue, std::span<const Stretch> stretches, pg::View view)
+    : queue_(queue), stretches_(stretches), snapshot_(view) {}
+
+bool ReadyLine::seek() {
+  stretch_ = 0;
+  return begin_stretch();
+}
+
+bool ReadyLine::next() {
+  if (row_.next()) return true;
+  ++stretch_;
+  return begin_stretch();
+}
+
+bool ReadyLine::begin_stretch() {
+  for (; stretch_ < stretches_.size(); ++stretch_) {
+    const Stretch& stretch = stretches_[stretch_];
+    if (row_.seek({pg::int8(queue_.queue_id), pg::int2(stretch.priority)}, pg::int8(stretch.from)))
+      return true;
+  }
+  return false;
+}
 
 bool ReadyLine::is_whole() {
   if (!beside_) beside_.emplace();
@@ -35,7 +56,9 @@ core::Limits ReadyLine::limits() const {
 }
 
 Sight look_at_line(const Queue& queue, pg::View view) {
-  ReadyLine line(queue, view);
+  const std::vector<Stretch> stretches = stretches_of(queue.queue_id);
+  if (stretches.empty()) return {};
+  ReadyLine line(queue, stretches, view);
   int seen = 0;
   for (bool is_row = line.seek(); is_row; is_row = line.next()) {
     if (seen++ == kFarthestLook) return {.is_crowded = true};

@@ -1,15 +1,17 @@
-// The walk along a queue's ready jobs, from the head, and which of them a claim may take. Claims
-// take by it; who waits looks by it, so both agree on what there is.
+// The walk along a queue's ready jobs, stretch by stretch, and which of them a claim may take.
+// Claims take by it; who waits looks by it, so both agree on what there is.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "core/verdict.hpp"
 #include "pg/index_walk.hpp"
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "queue/queue.hpp"
+#include "queue/survey.hpp"
 #include "queue/tables.hpp"
 
 namespace jobq::queue {
@@ -24,14 +26,19 @@ struct BesideLine {
 
 class ReadyLine {
  public:
-  explicit ReadyLine(const Queue& queue, pg::View view = pg::View::transaction);
+  // The stretches were asked for before.
+  ReadyLine(const Queue& queue, std::span<const Stretch> stretches,
+            pg::View view = pg::View::transaction);
 
   // To the first and the next job. False: there is none.
-  bool seek() { return row_.seek({pg::int8(queue_.queue_id)}); }
-  bool next() { return row_.next(); }
+  bool seek();
+  bool next();
 
   // Of the job that the walk stands at:
 
+  // In which of the stretches it stands.
+  std::size_t stretch() const { return stretch_; }
+  core::Tag tag() const { return row_.int8(ReadyTable::tag); }
   // Another transaction has it.
   bool is_held() { return row_.is_held(); }
   // It is whole: its job is there, it has no lease, and if its limits are reached it can be buried.
@@ -47,7 +54,11 @@ class ReadyLine {
   pg::Table& leases() { return beside_->leases; }
 
  private:
+  bool begin_stretch();
+
   const Queue& queue_;
+  std::span<const Stretch> stretches_;
+  std::size_t stretch_ = 0;
   pg::FreshSnapshot snapshot_;
   pg::Table ready_{ReadyTable::shape};
   pg::IndexWalk row_{ready_, "ready_pkey"};

@@ -14,6 +14,7 @@
 #include "pg/statement.hpp"
 #include "pg/transaction.hpp"
 #include "queue/agenda.hpp"
+#include "queue/lane_states.hpp"
 #include "settings.hpp"
 #include "worker/roster.hpp"
 
@@ -171,6 +172,17 @@ void report_prepared(Report& report) {
                  std::string(rows.text(0, 2)) + "\", for " + seconds(oldest));
 }
 
+void report_lanes(Report& report) {
+  queue::LaneReport lanes = queue::report_on_lanes();
+  if (lanes.found_too_high > 0)
+    return report.add("lanes", false,
+                      "claims would have missed jobs " + std::to_string(lanes.found_too_high) +
+                          " times; they were found in time");
+  report.add("lanes", lanes.busy < lanes.places || lanes.places == 0,
+             std::to_string(lanes.busy) + " of " + std::to_string(lanes.places) +
+                 " lanes (jobq.max_lanes) are in use");
+}
+
 void report_workers(Report& report) {
   std::int64_t free = free_workers();
   report.add("worker slots", free > 0,
@@ -197,6 +209,7 @@ Datum health(pg::Call& call) {
   report_snapshots(report);
   report_prepared(report);
   report_workers(report);
+  report_lanes(report);
   return report.done();
 }
 

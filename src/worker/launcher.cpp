@@ -17,6 +17,7 @@
 #include "pg/turn.hpp"
 #include "queue/agenda.hpp"
 #include "queue/doors.hpp"
+#include "queue/lanes.hpp"
 #include "settings.hpp"
 #include "worker/manager.hpp"
 #include "worker/roster.hpp"
@@ -235,6 +236,7 @@ bool has_extension_change = false;
 bool has_database_change = false;
 
 void tell() {
+  if (has_extension_change) queue::forget_lanes(pg::my_database());
   if (has_extension_change) queue::knock_everywhere();
   if (has_extension_change && !queue::tell_of_change()) ask_for(pg::my_database());
   if (has_database_change) ask_for_look_round();
@@ -247,6 +249,12 @@ void end() {
   release();
 }
 
+// What comes to have its number, or its name, has lanes of its own.
+void hold_and_forget(Oid database) {
+  hold(database);
+  queue::forget_lanes(database);
+}
+
 constexpr pg::Endings kEndings = {.committed =
                                       [] {
                                         tell();
@@ -256,7 +264,7 @@ constexpr pg::Endings kEndings = {.committed =
                                   .level_kept = [](int) {},
                                   .level_lost = [](int) {}};
 
-constexpr pg::DatabaseWatch kDatabaseWatch = {.hold = hold,
+constexpr pg::DatabaseWatch kDatabaseWatch = {.hold = hold_and_forget,
                                               .changed = [] { has_database_change = true; }};
 
 } // namespace

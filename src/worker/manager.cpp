@@ -16,6 +16,7 @@
 #include "settings.hpp"
 #include "worker/caller.hpp"
 #include "worker/chores.hpp"
+#include "worker/lane_keeper.hpp"
 #include "worker/roster.hpp"
 #include "worker/step.hpp"
 
@@ -43,6 +44,7 @@ class Manager {
     for (ChoreKeeper& chore : chores_)
       if (chore.is_due(pg::monotonic_now())) chore.work();
     if (caller_.is_due(pg::monotonic_now())) caller_.work();
+    if (lanes_.is_due(pg::monotonic_now())) lanes_.work();
     queue::note_sweep(pg::now());
     return until_next();
   }
@@ -51,6 +53,7 @@ class Manager {
   void forgive() {
     for (ChoreKeeper& chore : chores_) chore.forgive();
     caller_.forgive();
+    lanes_.forgive();
   }
 
  private:
@@ -94,6 +97,7 @@ class Manager {
     reread_at_ = now + kReread;
     for (ChoreKeeper& chore : chores_) chore.look_again();
     queue::unread_marks();
+    lanes_.look_again();
   }
 
   // All that may have set the latch while a step waited for a lock, which resets it, is looked at
@@ -103,12 +107,13 @@ class Manager {
     core::Microseconds now = pg::monotonic_now();
     core::Microseconds next = settings::longest_rest();
     for (const ChoreKeeper& chore : chores_) next = std::min(next, chore.wait_at(now));
-    return std::min(next, caller_.wait_at(now));
+    return std::min({next, caller_.wait_at(now), lanes_.wait_at(now)});
   }
 
   std::array<ChoreKeeper, queue::kChoreCount> chores_ = {
       ChoreKeeper(Chore::promote), ChoreKeeper(Chore::rescue), ChoreKeeper(Chore::prune)};
   Caller caller_;
+  LaneKeeper lanes_;
   bool has_settings_ = false;
   bool is_pausing_ = false;
   std::optional<pg::Fitness> fitness_; // nothing: not known

@@ -7,13 +7,13 @@ CALLERS = {
     **dict.fromkeys(['enqueue', 'enqueue_unique', 'enqueue_batch', 'cancel_key'], 'producer'),
     **dict.fromkeys(['claim', 'claim_from', 'renew', 'renew_batch', 'complete', 'complete_batch', 'complete_and_claim', 'fail', 'snooze', 'sweep',
                      'wait', 'wait_any'], 'worker'),
-    **dict.fromkeys(['queue_counts', 'health'], 'reader'),
-    **dict.fromkeys(['create_queue', 'alter_queue', 'drop_queue', 'pause_queue', 'resume_queue', 'purge_queue', 'cancel', 'retry', 'retry_dead',
-                     'reschedule'], 'admin'),
+    **dict.fromkeys(['queue_counts', 'lane_states', 'health'], 'reader'),
+    **dict.fromkeys(['create_queue', 'alter_queue', 'drop_queue', 'pause_queue', 'resume_queue', 'purge_queue', 'set_group', 'cancel', 'retry',
+                     'retry_dead', 'reschedule'], 'admin'),
     **dict.fromkeys(['queue_changed', 'require_preload', 'warn_if_nothing_runs'], 'owner')}
 READERS = {
-    **dict.fromkeys(['jobs', 'history', 'dead_jobs', 'failures', 'queues', 'workers'], 'reader'),
-    **dict.fromkeys(['queue', 'job', 'ready', 'delayed', 'lease', 'finished', 'key', 'failure', 'job_number', 'queue_number'], 'owner')}
+    **dict.fromkeys(['jobs', 'history', 'dead_jobs', 'failures', 'queues', 'workers', 'lanes'], 'reader'),
+    **dict.fromkeys(['queue', 'group_weight', 'job', 'ready', 'delayed', 'lease', 'finished', 'key', 'failure', 'job_number', 'queue_number'], 'owner')}
 ROLES = ['producer', 'worker', 'reader', 'scheduler', 'admin']
 
 

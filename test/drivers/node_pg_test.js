@@ -84,6 +84,7 @@ const calls = {
   pause_queue: [async () => ({ queue: await madeQueue() }), oneRow],
   resume_queue: [async () => ({ queue: await madeQueue() }), oneRow],
   purge_queue: [async () => ({ queue: await withJob() }), value('1')],
+  set_group: [async () => ({ queue: await madeQueue(), group_key: 'group', weight: 10 }), oneRow],
   queue_counts: [async () => ({ queue: await withJob(), exact: true }), (found) => assert.strictEqual(found[0].ready, '1')],
   enqueue: [producer, (found) => assert.match(found[0].enqueue, /^\d+$/)],
   enqueue_unique: [producer, (found) => assert.strictEqual(found[0].created, true)],
@@ -107,6 +108,7 @@ const calls = {
   wait: [async () => ({ queue: await withJob(), timeout: '30 s', ready: null }), (found) => assert.deepStrictEqual(found, [{ ready: true }])],
   wait_any: [async () => ({ queues: [await madeQueue(), await withJob()], timeout: '1 h', queue: null }),
     (found, given) => assert.deepStrictEqual(found, [{ queue: given.queues[1] }])],
+  lane_states: [async () => (await withJob()) && {}, (found) => assert.ok(found.some(({ highest }) => BigInt(highest) > 0n))],
   health: [() => ({}), ([{ check_name, ok }]) => assert.deepStrictEqual([check_name, ok], ['preloaded', true])],
   sweep: [() => ({ max_jobs: 100 }), (found) => assert.deepStrictEqual(Object.keys(found[0]), ['promoted', 'retried', 'died'])],
 };

@@ -102,6 +102,7 @@ CALLS = {
     'pause_queue': (lambda: dict(queue=made_queue()), lambda rows, given: len(rows) == 1),
     'resume_queue': (lambda: dict(queue=made_queue()), lambda rows, given: len(rows) == 1),
     'purge_queue': (lambda: dict(queue=with_job()), value(1)),
+    'set_group': (lambda: dict(queue=made_queue(), group_key='group', weight=10), lambda rows, given: len(rows) == 1),
     'queue_counts': (lambda: dict(queue=with_job(), exact=True), lambda rows, given: len(rows) == 1 and rows[0]['ready'] == 1),
     'enqueue': (producer, lambda rows, given: isinstance(list(rows[0].values())[0], int)),
     'enqueue_unique': (producer, lambda rows, given: rows[0]['job_id'] > 0 and rows[0]['created'] is True),
@@ -125,6 +126,7 @@ CALLS = {
     'reschedule': (lambda: dict(job_id=job(), run_at=later(), priority=9), value(True)),
     'wait': (lambda: dict(queue=with_job(), timeout=timedelta(seconds=30), ready=None), lambda rows, given: rows == [{'ready': True}]),
     'wait_any': (lambda: dict(queues=[made_queue(), with_job()], timeout='1 h', queue=None), lambda rows, given: rows == [{'queue': given['queues'][1]}]),
+    'lane_states': (lambda: with_job() and {}, lambda rows, given: any(row['highest'] > 0 for row in rows)),
     'health': (lambda: {}, lambda rows, given: rows[0] == {'check_name': 'preloaded', 'ok': True, 'message': rows[0]['message']}),
     'sweep': (lambda: dict(max_jobs=100), lambda rows, given: list(rows[0]) == ['promoted', 'retried', 'died']),
 }

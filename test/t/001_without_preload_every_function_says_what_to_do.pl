@@ -43,7 +43,7 @@ $node->safe_psql('postgres', q{
 		GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
 	END $$;
 });
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\njobq.max_lanes = 10\njobq.max_groups = 10");
 $node->restart;
 
 my $calls = q{

@@ -42,7 +42,7 @@ $standby->append_conf('postgresql.conf', 'jobq.enabled = on');
 $standby->start;
 $primary->wait_for_catchup($standby);
 
-my $read_only = q{('queue_counts', 'health', 'next_runs')};
+my $read_only = q{('queue_counts', 'lane_states', 'health', 'next_runs')};
 my $calls = qq{
 	SELECT p.proname, format('SELECT * FROM %s(%s)', p.oid::regproc,
 		(SELECT string_agg('NULL::' || format_type(t, NULL), ', ' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY AS a(t, n))) AS command
@@ -63,7 +63,7 @@ is($standby->safe_psql('postgres', "SELECT public.state_of(\$\$SELECT jobq.enque
 	'25006|25006', 'and so with good arguments');
 is($standby->safe_psql('postgres', "SELECT string_agg(state || ' ' || task, ', ' ORDER BY state, task) FROM jobq.jobs"),
 	'delayed later, ready ready, running expired, running held, running long', 'the view jobs answers');
-for my $view (qw(history dead_jobs failures queues workers))
+for my $view (qw(history dead_jobs failures queues workers lanes))
 {
 	is($standby->safe_psql('postgres', "SELECT count(*) >= 0 FROM jobq.$view"), 't', "the view $view answers");
 }

@@ -26,6 +26,7 @@ $old->safe_psql('work', q{
 	SELECT jobq.create_queue('q', lease => '1 h', retry_base => '0');
 	SELECT jobq.create_queue('paused', max_attempts => 3);
 	SELECT jobq.pause_queue('paused');
+	SELECT jobq.set_group('q', 'g', 10);
 	SELECT jobq.enqueue('late token', queue => 'q');
 	SELECT jobq.fail(job_id, attempt, 'no') FROM jobq.claim('q');
 	SELECT jobq.enqueue(t, jsonb_build_object('t', t), queue => 'q', job_key => 'key of ' || t, headers => '{"h": 1}')
@@ -46,7 +47,7 @@ my $complete = $old->safe_psql('work', q{SELECT oid::regprocedure FROM pg_proc W
 $old->safe_psql('work', "GRANT EXECUTE ON FUNCTION $complete TO narrow");
 
 my $before = digest($old, 'work');
-like($before, qr/^failure\|3\|/m, 'the digest sees rows');
+like($before, qr/^failure\|3\|.*^group_weight\|1\|/ms, 'the digest sees rows');
 $old->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/work.dump", $old->connstr('work') ], 'pg_dump');
 
 # The same cluster, a new database, in parallel; and schema only, and one schema only.

@@ -32,6 +32,9 @@ $publisher->safe_psql('postgres', "SELECT pg_create_logical_replication_slot('de
 my ($code, $out, $err) = $publisher->psql('postgres', q{
 	SELECT jobq.create_queue('q', retry_base => '0', max_crashes => 2);
 	SELECT jobq.alter_queue('q', max_attempts => 5);
+	SELECT jobq.set_group('q', g, 10) FROM unnest('{kept,changed,unset}'::text[]) g;
+	SELECT jobq.set_group('q', 'changed', 1000);
+	SELECT jobq.set_group('q', 'unset');
 	SELECT jobq.enqueue('a', queue => 'q', job_key => 'k');
 	SELECT jobq.enqueue('a', '{"n": 2}', queue => 'q', job_key => 'k', job_key_mode => 'replace');
 	SELECT count(*) FROM jobq.enqueue_batch('b', '[1, 2, 3]', queue => 'q', delay => '1 h');
@@ -61,6 +64,7 @@ my ($code, $out, $err) = $publisher->psql('postgres', q{
 	UPDATE jobq.finished SET prune_at = clock_timestamp() WHERE state = 'completed';
 	SELECT * FROM jobq.sweep();
 	SELECT jobq.create_queue('gone');
+	SELECT jobq.set_group('gone', 'g', 10);
 	SELECT jobq.enqueue('d', queue => 'gone');
 	SELECT jobq.drop_queue('gone', force => true);
 	SELECT jobq.enqueue('e');
@@ -70,7 +74,7 @@ is($err, '', 'without an error');
 
 $publisher->wait_for_catchup('follower');
 my $expected = rows($publisher);
-like($expected, qr/^job \d/m, 'there are rows to compare');
+like($expected, qr/^group_weight 2\|.*^job \d/ms, 'there are rows to compare');
 is(rows($subscriber), $expected, 'the replica has the same rows');
 is($publisher->safe_psql('postgres', q{
 	SELECT count(*) > 40, count(*) FILTER (WHERE data ~ 'no-tuple-data') FROM pg_logical_slot_get_changes('decoded', NULL, NULL)

@@ -25,6 +25,7 @@ $node->safe_psql('postgres', q{
 
 my @writing = (
 	"create_queue('new')", "alter_queue('q', max_attempts => 3)", "drop_queue('other')", "pause_queue('q')", "resume_queue('q')", "purge_queue('q')",
+	"set_group('q', 'g', 2)",
 	"enqueue('a', queue => 'q')", "enqueue_unique('a', queue => 'q')", "enqueue_batch('a', '[1]', queue => 'q')",
 	"claim('q')", "claim_from('{q}')", "renew(1, 1)", "renew_batch('{1}', '{1}')", "complete(1, 1)", "complete_batch('{1}', '{1}')",
 	"complete_and_claim('{1}', '{1}', 'q')", "fail(1, 1, 'no')", "snooze(1, 1, '0')",
@@ -41,7 +42,7 @@ is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE state = 'running'
 # a verb for which there was nothing to do may be let through; those above all had something to do
 is($node->safe_psql('postgres', q{
 	SELECT proname FROM pg_proc WHERE pronamespace = 'jobq'::regnamespace AND has_function_privilege('jobq_admin', oid, 'EXECUTE') AND prokind = 'f'
-	AND proname NOT IN ('queue_counts', 'health', 'next_runs', } . join(', ', map { /^(\w+)/; "'$1'" } @writing) . ')'),
+	AND proname NOT IN ('queue_counts', 'lane_states', 'health', 'next_runs', } . join(', ', map { /^(\w+)/; "'$1'" } @writing) . ')'),
 	'', 'no writing function is missing here');
 
 # the same session goes on

@@ -93,17 +93,17 @@ for my $end (qw(COMMIT ROLLBACK))
 
 # Dropped and made again, in the same session and beside one, whose saved plans point at tables that are gone.
 fresh('again');
-my $round = q{SELECT jobq.create_queue('q'); SELECT jobq.enqueue('a', queue => 'q') > 0;
+my $round = q{SELECT jobq.create_queue('q'); SELECT count(jobq.set_group('q', 'g', 2)); SELECT jobq.enqueue('a', queue => 'q') > 0;
 	SELECT count(*) FILTER (WHERE jobq.complete(job_id, attempt)) FROM jobq.claim('q'); SELECT promoted FROM jobq.sweep();};
 my $a = $node->background_psql('again', on_error_stop => 0);
 my $b = $node->background_psql('again', on_error_stop => 0);
 $a->query_safe('CREATE EXTENSION jobq');
 for my $try (1 .. 3)
 {
-	is($a->query($round), "t\nt\n1\n0", "round $try: the session that drops and creates");
-	is($b->query("SELECT jobq.drop_queue('q', force => true);\n$round"), "\nt\nt\n1\n0", "round $try: the session beside it");
+	is($a->query($round), "t\n1\nt\n1\n0", "round $try: the session that drops and creates");
+	is($b->query("SELECT jobq.drop_queue('q', force => true);\n$round"), "\nt\n1\nt\n1\n0", "round $try: the session beside it");
 	$a->query_safe('BEGIN; DROP EXTENSION jobq; ROLLBACK');
-	is($b->query("SELECT jobq.drop_queue('q', force => true);\n$round"), "\nt\nt\n1\n0", "round $try: after a DROP that was rolled back");
+	is($b->query("SELECT jobq.drop_queue('q', force => true);\n$round"), "\nt\n1\nt\n1\n0", "round $try: after a DROP that was rolled back");
 	my $old = $a->query_safe("SELECT max(job_id) FROM jobq.job");
 	$a->query_safe('DROP EXTENSION jobq');
 	$b->query('SELECT jobq.enqueue(\'a\')');
@@ -112,7 +112,7 @@ for my $try (1 .. 3)
 	$a->query_safe('CREATE EXTENSION jobq');
 	is($a->query_safe('SELECT count(*) FROM jobq.job'), '0', "round $try: the new one is empty");
 }
-is($a->query("BEGIN; DROP EXTENSION jobq; CREATE EXTENSION jobq; $round COMMIT"), "t\nt\n1\n0", 'both in one transaction');
+is($a->query("BEGIN; DROP EXTENSION jobq; CREATE EXTENSION jobq; $round COMMIT"), "t\n1\nt\n1\n0", 'both in one transaction');
 $_->quit for $a, $b;
 
 # Dropped by its schema or with its owner's things.

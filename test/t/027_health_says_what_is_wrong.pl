@@ -26,7 +26,7 @@ sub says { my ($check, $pattern, $what) = @_; like(row($check), $pattern, $what)
 
 my $manager = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'jobq manager'");
 is($node->safe_psql('postgres', "SELECT string_agg(check_name, ', ' ORDER BY check_name) FROM jobq.health()"),
-	'due jobs, expired leases, last sweep, manager, oldest snapshot, preloaded, prepared transactions, version, worker slots', 'the checks');
+	'due jobs, expired leases, lanes, last sweep, manager, oldest snapshot, preloaded, prepared transactions, version, worker slots', 'the checks');
 is($node->safe_psql('postgres', "SELECT string_agg(check_name || ': ' || message, E'\\n') FROM jobq.health() WHERE ok IS DISTINCT FROM true"), '', 'a healthy server: all are content');
 is($node->safe_psql('postgres', "SELECT count(*) FROM jobq.health() WHERE message IS NULL OR message = ''"), '0', 'each has a message');
 says('manager', qr/^t\|process $manager .*\d+\.\d s$/, 'the manager');
@@ -36,6 +36,7 @@ says('expired leases', qr/^t\|no lease has expired\b/, 'no lease has expired');
 says('oldest snapshot', qr/^t\|nobody else holds a snapshot$/, 'no snapshot');
 says('prepared transactions', qr/^t\|there is no prepared transaction$/, 'no prepared transaction');
 says('worker slots', qr/^t\|\d+ of 8 .*free/, 'worker slots');
+says('lanes', qr/^t\|0 of 2048 lanes \(jobq\.max_lanes\) are in use$/, 'lanes');
 is($node->safe_psql('postgres', 'SELECT count(*) > 5 FROM jobq.health()', extra_params => [ '-U', 'watcher' ]), 't', 'a member of jobq_reader may look');
 
 # Of these only the message changes at once: what is short is no illness.
@@ -70,6 +71,20 @@ kill 'CONT', $manager;
 ok($node->poll_query_until('postgres', "SELECT ok FROM jobq.health() WHERE check_name = 'last sweep'"), 'it moves again');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend($manager)"); # rows changed by hand are found by a new one at once
 ok($node->poll_query_until('postgres', 'SELECT bool_and(ok) FROM jobq.health()'), 'all is well again');
+
+# A job that no claim would find: put below the lane's cursor by hand, it is found by the manager.
+$node->safe_psql('postgres', q{
+	SELECT jobq.create_queue('by hand');
+	SELECT jobq.enqueue(t, queue => 'by hand') FROM unnest('{a,b}'::text[]) t;
+	SELECT count(*) FROM jobq.claim('by hand', 2);
+	SELECT count(*) FROM jobq.claim('by hand');
+	WITH given_back AS (DELETE FROM jobq.lease USING jobq.queue q WHERE q.queue_id = lease.queue_id AND name = 'by hand' RETURNING lease.*)
+	INSERT INTO jobq.ready (queue_id, priority, tag, job_id, attempt, tries, crashes) SELECT queue_id, 5, 1, job_id, attempt, tries, crashes FROM given_back LIMIT 1});
+ok($node->poll_query_until('postgres', "SELECT NOT ok AND message ~ '^claims would have missed jobs 1 times' FROM jobq.health() WHERE check_name = 'lanes'"), 'a cursor was too high');
+is($node->safe_psql('postgres', "SELECT count(*) FROM jobq.claim('by hand', 2)"), '1', 'and the job is claimed');
+$node->restart;
+ok($node->poll_query_until('postgres', 'SELECT bool_and(ok) FROM jobq.health()'), 'a restart forgets it');
+$session = $node->background_psql('postgres');
 
 # No manager, for each reason that there is.
 $node->append_conf('postgresql.conf', 'jobq.enabled = off');
