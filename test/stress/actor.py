@@ -81,7 +81,7 @@ class Actor:
         self.operations += 1
         op = self.operations
         self.doubt = False
-        self.log.note('begins', op=op, do=do, **fields)
+        self.log.note('begins', op=op, do=do, backend=self.db.info.backend_pid, **fields)
         try:
             answer = work(f'{self.name}/{op}')
         except psycopg.Error as error:

@@ -6,27 +6,30 @@ server's, but where its clock was moved.
 import tables
 from attempts import Attempts
 from enqueues import Enqueues
+from groups import Groups
 from interventions import Interventions
 from leases import Leases
 from remains import Remains
 
 EXPECTED_KINDS = [
     'claim', 'claim and roll back', 'complete', 'complete batch', 'complete and roll back', 'fail', 'snooze', 'renew', 'renew batch', 'wait',
-    'enqueue', 'enqueue keyed', 'enqueue and roll back', 'cancel', 'cancel key', 'retry', 'reschedule', 'pause', 'resume', 'alter', 'observe']
+    'enqueue', 'enqueue keyed', 'enqueue and roll back', 'cancel', 'cancel key', 'retry', 'reschedule', 'pause', 'resume', 'alter', 'set group',
+    'observe']
 EXPECTED_TRUE = ['cancel', 'retry', 'reschedule']
 # Seconds after which everything has been tried.
 ENOUGH = 20
 
 
-class Audit(Enqueues, Attempts, Interventions, Leases, Remains):
+class Audit(Enqueues, Attempts, Groups, Interventions, Leases, Remains):
     def __init__(self, db, story, server_log=''):
         super().__init__(db, story)
         self.server_log = server_log
 
     def contradictions(self):
         for check in (self.the_run_itself, self.the_tables, self.each_enqueue, self.each_keyed, self.keys, self.each_claim, self.each_attempt,
-                      self.each_end, self.counters, self.waits, self.cancels, self.retries, self.pauses, self.leases, self.late_workers,
-                      self.graces, self.sweeps, self.what_is_left, self.memory, self.the_server_log):
+                      self.each_end, self.counters, self.waits, self.group_keys, self.first_in_first_out, self.cancels, self.retries,
+                      self.pauses, self.leases, self.late_workers, self.graces, self.sweeps, self.what_is_left, self.lanes, self.memory,
+                      self.the_server_log):
             check()
         return self.found
 

@@ -6,6 +6,7 @@ from audit import Audit
 from known import FLEETING, Handed
 from log import Story
 
+LANE = "ALTER VIEW jobq.lanes RENAME TO true_lanes; CREATE VIEW jobq.lanes AS SELECT 'chaos a' AS queue, 5 AS priority, {}"
 SOME_FAILURE = '(SELECT job_id, attempt FROM jobq.failure LIMIT 1)'
 MANY_FAILURES = """WITH j AS (SELECT job_id FROM jobq.job JOIN jobq.finished USING (job_id) WHERE job_id NOT IN (SELECT job_id FROM chaos.reset) LIMIT 1),
     f AS (UPDATE jobq.finished SET attempt = 10 WHERE job_id = (SELECT job_id FROM j))
@@ -117,6 +118,9 @@ def of_the_log(story):
     yield 'a sleeper was not woken', damaged(lambda d: d.and_again(d.first('wait'), do='sleep', answer=False))
     yield 'nobody ever succeeded to', damaged(lambda d: in_a_long_run(changed_all(d, 'cancel', answer=[False, 0])))
     yield 'a claim from a paused queue', damaged(paused_around_a_claim)
+    yield 'a job of another group', damaged(lambda d: d.changed(d.first('claim', handed), answer=[row_of(d, group='x')]))
+    yield 'a job overtook an older one', damaged(overtaken)
+    yield 'jobs of a group out of order', damaged(out_of_order)
     yield 'a process grows', damaged(lambda d: Story(d.story.operations, d.story.events + [
         {'event': 'memory', 'actor': 'main', 'what': 'w', 'pid': 1, 'kilobytes': 1000 * n} for n in range(60)]))
     yield 'expired within the grace', damaged(lambda d: d.and_event(event='server began', at=first_expiry(d) - 0.1, gone=first_expiry(d) - 0.1, kind='x'))
@@ -177,6 +181,29 @@ def paused_around_a_claim(damage):
     return Story([one for one in damage.story.operations if one['do'] != 'resume'] + [pause, resume], damage.story.events)
 
 
+def with_a_younger(damage):
+    """The claim of a job that was ready, as it is told, before all others were enqueued; the job; and one of its group that came right
+    after it."""
+    first = {(row[0], row[1]): claim for claim in damage.story.done('claim') for row in claim['answer']}
+    touched = {one['job'] for do in ('cancel', 'reschedule', 'retry') for one in damage.story.by[do]}
+    enqueue = damage.first('enqueue', lambda one: one['wait'] == 0 and (one['answer'][0], 1) in first and one['answer'][0] not in touched)
+    claim = first[enqueue['answer'][0], 1]
+    older = Handed._make(next(row for row in claim['answer'] if row[0] == enqueue['answer'][0]))
+    enqueue['received'] = -4
+    damage.story.operations.append({**enqueue, 'label': 'nobody/1', 'mono': -3, 'answer': [10**15]})
+    return claim, older, older._replace(job=10**15, mark='nobody/1/0')
+
+
+def overtaken(damage):
+    claim, _, younger = with_a_younger(damage)
+    return damage.and_again(claim, label='nobody/2', mono=-2, received=-1, answer=[list(younger)])
+
+
+def out_of_order(damage):
+    claim, older, younger = with_a_younger(damage)
+    return damage.changed(claim, answer=[list(younger), list(older)])
+
+
 def token_of(operation):
     return {'job': operation['job'], 'attempt': operation['attempt']}
 
@@ -203,6 +230,12 @@ def of_the_tables(job):
     yield 'an acknowledged job is lost', f'DELETE FROM jobq.job WHERE job_id = {job}'
     yield 'a line of another queue than its job', f'UPDATE jobq.finished SET queue_id = queue_id + 1 WHERE job_id = {job}'
     yield 'a job without a queue', "DELETE FROM jobq.queue WHERE name = 'chaos a'"
+    yield 'a ready job of another group', f"""WITH f AS (DELETE FROM jobq.finished WHERE job_id = {job} RETURNING *)
+        INSERT INTO jobq.ready SELECT queue_id, 1, job_id, attempt, tries, 0, priority, 'x' FROM f JOIN jobq.job USING (queue_id, job_id)"""
+    yield 'a job of another group', f"UPDATE jobq.job SET group_key = 'x' WHERE job_id = {job}"
+    yield 'a weight of a group without a queue', "INSERT INTO jobq.group_weight VALUES (0, 'a', 2)"
+    yield 'claims would have missed a job', LANE.format('1 AS found_too_high, 0 AS transactions')
+    yield 'a lane of a transaction that is over', LANE.format('0 AS found_too_high, 1 AS transactions')
     yield 'a key without a live job', f"INSERT INTO jobq.key SELECT queue_id, 'k', job_id FROM jobq.job WHERE job_id = {job}"
     yield 'a live keyed job without its key', """WITH f AS (DELETE FROM jobq.finished WHERE job_id = (SELECT max(job_id) FROM jobq.job WHERE job_key IS NOT NULL) RETURNING *)
         INSERT INTO jobq.delayed SELECT job_id, queue_id, now(), attempt, tries, 0 FROM f"""
@@ -259,6 +292,7 @@ def not_found(db, story):
             missed.append(name)
 
     audited('the server log has', story, '\nERROR:  deadlock detected\n')
+    audited('the server log has', story, '\njobq manager: claims of queue 1, priority 5, would have missed a job\n')
     for name, damaged in of_the_log(story):
         audited(name, damaged())
     completed = next(o for o in story.done('complete') if held(o) and o['attempt'] == 1)

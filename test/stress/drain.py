@@ -32,7 +32,8 @@ class Drain(Worker):
     def sleep(self):
         """Until it hears of a job that comes to be ready."""
         queue = self.run.queues[0]
-        self.act('enqueue', lambda label: [Producer.single(self, label, queue, '0.3 s')], number=1, queue=queue, wait=0.3, priority=5)
+        self.act('enqueue', lambda label: [Producer.single(self, label, queue, '0.3 s')], number=1, queue=queue, wait=0.3, priority=5,
+                 group=None)
         self.act('sleep', lambda _: self.row("CALL jobq.wait(%s, '10 s')", queue)[0])
 
     def die(self):

@@ -10,7 +10,7 @@ import subprocess
 from cluster import Trouble
 
 # In which mode the lack of it shows.
-MODES = {'durable_claim': 'async'}
+MODES = {'durable_claim': 'async', 'lowering_commit': 'calm', 'lowering_abort': 'calm', 'bounded_cursor': 'calm', 'group_order': 'calm'}
 # How much longer that takes: a crash loses a claim only if nothing else was made durable since; two must want one key at one instant.
 LONGER = {'durable_claim': 4, 'key_uniqueness': 2}
 FOLDER = pathlib.Path(__file__).resolve().parent / 'guards'

@@ -12,10 +12,10 @@ FLEETING = 'chaos c'  # keeps no completed job, or not for long
 # One that says when something was, by our clock, which the server's need not follow to the last.
 SLACK = 0.1
 
-Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended claimed tries')
+Job = collections.namedtuple('Job', 'attempt state mark queue key reason worker ended claimed tries group')
 JOBS = """
     SELECT j.job_id, coalesce(d.attempt, r.attempt, l.attempt, f.attempt, 0), f.state, j.payload ->> 'mark', q.name, j.job_key,
-        f.reason, f.worker, extract(epoch FROM f.ended_at)::float8, extract(epoch FROM f.claimed_at)::float8, f.tries
+        f.reason, f.worker, extract(epoch FROM f.ended_at)::float8, extract(epoch FROM f.claimed_at)::float8, f.tries, j.group_key
     FROM jobq.job AS j
     LEFT JOIN jobq.queue AS q USING (queue_id)
     LEFT JOIN jobq.delayed AS d USING (job_id)
@@ -29,7 +29,7 @@ FAILURES = """
     FROM jobq.failure"""
 
 # A job as a claim hands it out.
-Handed = collections.namedtuple('Handed', 'job attempt task at until queue priority tries crashes mark')
+Handed = collections.namedtuple('Handed', 'job attempt task at until queue priority tries crashes mark group')
 
 
 class Attempt:

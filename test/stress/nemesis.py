@@ -21,7 +21,7 @@ import psycopg
 
 from cluster import LONGEST, Trouble, wait_until
 
-TABLES = ['delayed', 'failure', 'finished', 'job', 'key', 'lease', 'queue', 'ready']
+TABLES = ['delayed', 'failure', 'finished', 'group_weight', 'job', 'key', 'lease', 'queue', 'ready']
 LOCKS = ['SHARE', 'SHARE ROW EXCLUSIVE', 'EXCLUSIVE', 'ACCESS EXCLUSIVE']
 SETTINGS = ['jobq.enabled', 'jobq.sweep_interval']
 LONGEST_LEASE = 4

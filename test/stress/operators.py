@@ -3,7 +3,7 @@ import time
 
 from actor import CLOCK, Actor
 from known import FLEETING
-from producer import LAST_ATTEMPT, Producer
+from producer import GROUPS, LAST_ATTEMPT, Producer
 from tables import contradictions
 
 
@@ -17,8 +17,8 @@ class Operator(Producer):
     role = 'operator'
 
     def step(self):
-        way = self.random.choices([self.cancel, self.cancel_key, self.retry, self.retry_dead, self.reschedule, self.pause, self.alter],
-                                  [40, 10, 20, 10, 15, 10, 5])[0]
+        way = self.random.choices([self.cancel, self.cancel_key, self.retry, self.retry_dead, self.reschedule, self.pause, self.alter,
+                                   self.set_group], [40, 10, 20, 10, 15, 10, 5, 10])[0]
         way(self.random.choice(self.run.queues))
         self.rest(0.05)
 
@@ -79,6 +79,10 @@ class Operator(Producer):
     def alter(self, _):
         keep = self.random.choice(['0', '1 s'])
         self.act('alter', lambda _: self.rows('SELECT jobq.alter_queue(%s, keep_completed => %s)', FLEETING, keep) and None)
+
+    def set_group(self, queue):
+        group, weight = self.random.choice(GROUPS[1:]), self.random.choice([1, 1, 2, 10, 1000])
+        self.act('set group', lambda _: self.rows('SELECT jobq.set_group(%s, %s, %s)', queue, group, weight) and None, queue=queue)
 
 
 class Sweeper(Actor):

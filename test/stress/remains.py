@@ -31,6 +31,13 @@ class Remains(Known):
                 WHERE backend_type ~ '^jobq' AND xact_start < clock_timestamp() - interval '5 s'""",
         })
 
+    def lanes(self):
+        """Managers look for ready jobs that claims would miss; what they find counts where no transaction is under way."""
+        self.none_of({
+            'claims would have missed a job': 'SELECT queue, priority, found_too_high FROM jobq.lanes WHERE found_too_high <> 0',
+            'a lane of a transaction that is over': 'SELECT queue, priority, transactions FROM jobq.lanes WHERE transactions <> 0',
+        })
+
     def memory(self):
         """Of each process of jobq, from its first third to its last."""
         sizes = collections.defaultdict(list)
@@ -44,7 +51,7 @@ class Remains(Known):
     def the_server_log(self):
         """No deadlock, no internal error, no crash but the nemesis' own; and jobq's processes say little:
         a line for a death, some for a strike."""
-        for pattern in (r'deadlock detected', r'sweep could not', r'PANIC:', r'TRAP:', r'was terminated by signal (?!9\b)\d+',
+        for pattern in (r'deadlock detected', r'sweep could not', r'would have missed a job', r'PANIC:', r'TRAP:', r'was terminated by signal (?!9\b)\d+',
                         r' XX\d\d\d .*(?:ERROR|FATAL):'):
             line = re.search(f'^.*{pattern}.*$', self.server_log, re.MULTILINE)
             if line:

@@ -48,7 +48,7 @@ class Run:
 
     def settings(self):
         return {'max_connections': 60, 'max_worker_processes': 16, 'log_line_prefix': '%m [%p] %b %e ', 'log_statement': 'none',
-                'jobq.enabled': 'on' if self.managed else 'off', 'jobq.sweep_grace': f'{GRACE}s',
+                'jobq.enabled': 'on' if self.managed else 'off', 'jobq.sweep_grace': f'{GRACE}s', 'jobq.reread_lanes': 'on',
                 'wal_writer_delay': '1s', 'synchronous_commit': 'off' if self.mode == 'async' else 'on'}
 
     def __str__(self):
@@ -175,6 +175,10 @@ def haunt(run, cluster):
 
 
 def measure(cluster, log):
+    asked = time.monotonic()
+    clients = cluster.pids('client backend')
+    if clients:
+        log.note('clients', asked=asked, pids=clients)
     for what in ('jobq manager', 'jobq launcher', 'client backend'):
         for pid in cluster.pids(what):
             kilobytes = servers.rss(pid)

@@ -10,6 +10,11 @@ NONE_OF = {
         f'SELECT job_id, line FROM ({LINE}) AS l WHERE NOT EXISTS (SELECT FROM jobq.job AS j WHERE j.job_id = l.job_id)',
     'a line of another queue than its job':
         f'SELECT job_id, line FROM ({LINE}) AS l JOIN jobq.job AS j USING (job_id) WHERE l.queue_id <> j.queue_id',
+    'a ready job of another group or priority than its job':
+        """SELECT job_id, r.group_key, j.group_key, r.priority, j.priority FROM jobq.ready AS r JOIN jobq.job AS j USING (job_id)
+            WHERE (r.group_key, r.priority) IS DISTINCT FROM (j.group_key, j.priority)""",
+    'a weight of a group without a queue':
+        'SELECT queue_id, group_key FROM jobq.group_weight AS w WHERE NOT EXISTS (SELECT FROM jobq.queue AS q WHERE q.queue_id = w.queue_id)',
     'a job without a queue':
         'SELECT job_id FROM jobq.job AS j WHERE NOT EXISTS (SELECT FROM jobq.queue AS q WHERE q.queue_id = j.queue_id)',
     'a key without a live job':

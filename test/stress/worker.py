@@ -9,7 +9,7 @@ import time
 from actor import CLOCK, Actor
 
 CLAIMED = """SELECT job_id, attempt, task, extract(epoch FROM lease_expires_at - %s::interval)::float8,
-    extract(epoch FROM lease_expires_at)::float8, queue, priority, tries, crashes, payload ->> 'mark' FROM """
+    extract(epoch FROM lease_expires_at)::float8, queue, priority, tries, crashes, payload ->> 'mark', group_key FROM """
 STILL_HELD = """SELECT job_id, attempt FROM jobq.lease JOIN unnest(%s::bigint[], %s::int[]) AS t (job_id, attempt) USING (job_id, attempt)
     ORDER BY attempt, job_id FOR UPDATE OF lease"""
 LENGTHS = {'1 s': 1, '2 s': 2, '4 s': 4}
@@ -113,7 +113,7 @@ class Worker(Actor):
                 for job, attempt, *_ in rows if completes else []:
                     self.rows('SELECT jobq.complete(%s, %s)', job, attempt)
             return [row[:2] for row in rows]
-        self.act('claim and roll back', claim)
+        self.act('claim and roll back', claim, queues=[queue])
 
     def claim_after_a_savepoint(self, queue, most, length):
         """One claim of a transaction is rolled back to a savepoint, the next one is kept."""
