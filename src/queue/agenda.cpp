@@ -105,20 +105,28 @@ core::Mark& my_mark(Chore chore) { return mine->marks[static_cast<std::size_t>(c
 
 void request_agenda() { pg::request_segment(kSegment); }
 
-// The look without the lock: whoever finds a mark that is low enough has read it before the manager
-// began to read the line, or the row is among those that the manager will see.
+// The look without the lock: whoever finds an instant that is early enough has read it before the
+// manager began to read the line, and the row is among those that the manager will see; or another
+// row had lowered the mark since, and ends the reading below this one. An instant that is the same
+// is not enough: the low mark may be past this row, among those of that instant.
 void lower_mark(Chore chore, core::Microseconds instant) {
   auto place = static_cast<std::size_t>(chore);
   pg::full_barrier();
   Entry* entry = find(pg::my_database());
   if (entry == nullptr) return;
-  if (std::atomic_ref(entry->marks[place].instant).load() <= instant) return;
+  if (std::atomic_ref(entry->marks[place].instant).load() < instant) return;
   change(pg::my_database(), [=](Entry& entry) {
     core::Mark& mark = entry.marks[place];
     bool is_earlier = instant < mark.instant;
     mark.lower(instant);
     return is_earlier && chore == Chore::promote;
   });
+}
+
+core::Place low_mark(Chore chore) {
+  const pg::Locked locked(shared->lock);
+  const Entry* entry = find(pg::my_database());
+  return entry == nullptr ? core::kBeginning : entry->marks[static_cast<std::size_t>(chore)].low;
 }
 
 void note_copy(core::Microseconds now) {
@@ -165,14 +173,21 @@ void unread_marks() {
   mine->marks.fill({});
 }
 
-void begin_reading(Chore chore) {
+core::Mark begin_reading(Chore chore) {
   const pg::Locked locked(shared->lock);
+  core::Mark before = my_mark(chore);
   my_mark(chore).begin_reading();
+  return before;
 }
 
-void end_reading(Chore chore, core::Microseconds left) {
+void end_reading(Chore chore, core::Microseconds left, core::Place lowest) {
   const pg::Locked locked(shared->lock);
-  my_mark(chore).end_reading(left);
+  my_mark(chore).end_reading(left, lowest);
+}
+
+void give_up_reading(Chore chore, const core::Mark& before) {
+  const pg::Locked locked(shared->lock);
+  my_mark(chore).lower(before.instant);
 }
 
 bool has_calls() { return mine->has_calls(); }

@@ -22,6 +22,8 @@ inline constexpr int kChoreCount = 3;
 
 // A row with this instant can be seen in the chore's line.
 void lower_mark(Chore chore, core::Microseconds instant);
+// Where a look at the chore's line may begin, if its snapshot is taken after this call.
+core::Place low_mark(Chore chore);
 // COPY has put rows into the tables: a restore may be under way. By the monotonic clock.
 void note_copy(core::Microseconds now);
 
@@ -39,10 +41,13 @@ bool tell_of_change();
 void take_over(core::Microseconds now);
 
 core::Microseconds mark_of(Chore chore);
-void unread_marks();            // all lines are to be read again
+void unread_marks();            // all lines are to be read again, from the beginning
 core::Microseconds last_copy(); // 0: none since this process is the manager
-void begin_reading(Chore chore);
-void end_reading(Chore chore, core::Microseconds left);
+// To be called before the reader's snapshot; returns the mark as it was until now.
+core::Mark begin_reading(Chore chore);
+void end_reading(Chore chore, core::Microseconds left, core::Place lowest);
+// It came to nothing: what was to do still is.
+void give_up_reading(Chore chore, const core::Mark& before);
 
 struct Calls {
   bool is_all = false;

@@ -109,4 +109,9 @@ void note_instant(Chore chore, core::Microseconds instant) {
   lowest = std::min(lowest, instant);
 }
 
+core::Place first_noted(Chore chore) {
+  if (has_copied) return core::kBeginning;
+  return {.instant = earliest[static_cast<std::size_t>(chore)]};
+}
+
 } // namespace jobq::queue

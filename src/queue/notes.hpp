@@ -26,5 +26,7 @@ void note_new_queue(std::int64_t queue_id);
 
 // A row with this instant was put into a line.
 void note_instant(Chore chore, core::Microseconds instant);
+// Where the rows that this transaction has put into the line begin: others are not told yet.
+core::Place first_noted(Chore chore);
 
 } // namespace jobq::queue

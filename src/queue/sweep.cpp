@@ -16,6 +16,7 @@
 #include "queue/bounds.hpp"
 #include "queue/failure.hpp"
 #include "queue/line.hpp"
+#include "queue/notes.hpp"
 #include "queue/queue.hpp"
 #include "queue/tables.hpp"
 #include "settings.hpp"
@@ -26,19 +27,29 @@ namespace {
 
 constexpr std::int32_t kMostJobs = 1'000'000;
 
+// Index entries of rows that are gone stay for as long as an old snapshot may see them: no walk
+// begins below the course's `from`, the last parameters of each statement here.
+
 // $1: until when; $2: jobs that have failed in this sweep. A row whose job is not there is left: a
 // restore may be under way.
 constinit pg::Statement next_due(
     "SELECT d.job_id, d.queue_id, d.attempt, d.tries, d.crashes, j.priority::integer, j.group_key"
     " FROM jobq.delayed AS d JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
     " WHERE d.run_at OPERATOR(pg_catalog.<=) $1 AND d.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
+    " AND ROW(d.run_at, d.job_id) OPERATOR(pg_catalog.>=) ROW($3, $4)"
     " ORDER BY d.run_at, d.job_id LIMIT 1000 FOR UPDATE OF d SKIP LOCKED");
 
-constinit pg::Statement first_due(
-    "SELECT d.run_at FROM jobq.delayed AS d"
-    " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
-    " WHERE d.run_at OPERATOR(pg_catalog.>=) $2 AND d.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
-    " ORDER BY d.run_at, d.job_id LIMIT 1");
+constinit pg::Statement
+    first_due("SELECT d.run_at FROM jobq.delayed AS d"
+              " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) d.job_id"
+              " WHERE ROW(d.run_at, d.job_id) OPERATOR(pg_catalog.>=) ROW($2, $3)"
+              " AND d.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
+              " ORDER BY d.run_at, d.job_id LIMIT 1");
+
+constinit pg::Statement
+    lowest_delayed("SELECT run_at, job_id FROM jobq.delayed"
+                   " WHERE ROW(run_at, job_id) OPERATOR(pg_catalog.>=) ROW($1, $2)"
+                   " ORDER BY run_at, job_id LIMIT 1");
 
 constinit pg::Statement
     delete_delayed("DELETE FROM jobq.delayed WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
@@ -54,6 +65,7 @@ constinit pg::Statement next_expired(
     " WHERE l.expires_at OPERATOR(pg_catalog.<=) $1 AND l.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
     " AND (l.claimed_at OPERATOR(pg_catalog.>=) $3 AND l.claimed_at OPERATOR(pg_catalog.<=) $1"
     " OR $5 OPERATOR(pg_catalog.>=) GREATEST($4, l.length OPERATOR(pg_catalog./) 3))"
+    " AND l.expires_at OPERATOR(pg_catalog.>=) $6"
     " ORDER BY l.expires_at LIMIT 1000 FOR UPDATE OF l SKIP LOCKED");
 
 constinit pg::Statement first_expiry(
@@ -63,6 +75,10 @@ constinit pg::Statement first_expiry(
     " WHERE l.expires_at OPERATOR(pg_catalog.>=) $2 AND l.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
     " ORDER BY l.expires_at LIMIT 1");
 
+constinit pg::Statement lowest_lease("SELECT expires_at, NULL::bigint FROM jobq.lease"
+                                     " WHERE expires_at OPERATOR(pg_catalog.>=) $1"
+                                     " ORDER BY expires_at LIMIT 1");
+
 constinit pg::Statement
     delete_leases("DELETE FROM jobq.lease WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
@@ -71,6 +87,7 @@ constinit pg::Statement
                   " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) f.job_id"
                   " WHERE f.prune_at OPERATOR(pg_catalog.<=) $1"
                   " AND f.job_id OPERATOR(pg_catalog.<>) ALL ($2)"
+                  " AND f.prune_at OPERATOR(pg_catalog.>=) $3"
                   " ORDER BY f.prune_at LIMIT 1000 FOR UPDATE OF f SKIP LOCKED");
 
 constinit pg::Statement first_to_prune(
@@ -79,19 +96,32 @@ constinit pg::Statement first_to_prune(
     " WHERE f.prune_at OPERATOR(pg_catalog.>=) $2 AND f.job_id OPERATOR(pg_catalog.<>) ALL ($1)"
     " ORDER BY f.prune_at LIMIT 1");
 
+constinit pg::Statement lowest_finished("SELECT prune_at, NULL::bigint FROM jobq.finished"
+                                        " WHERE prune_at OPERATOR(pg_catalog.>=) $1"
+                                        " ORDER BY prune_at LIMIT 1");
+
 constinit pg::Statement
     delete_finished("DELETE FROM jobq.finished WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
 using Rows = std::span<const std::uint64_t>;
 
-// One kind of work: how to find the next rows, locked, what to do with some of them, and the
-// instant of the first row that is left.
+// What is looked for: the first rows from a place on that are due and that have not failed.
+struct Wanted {
+  TimestampTz now;
+  core::Place from;
+  pg::Value failed;
+  std::size_t most;
+};
+
+// One kind of work: how to find the next rows, locked, what to do with some of them, the instant of
+// the first row that is left for it, and the place of the first one at all.
 struct Task {
   const char* verb;
   const pg::Shape& line;
-  pg::Rows (*find)(TimestampTz now, pg::Value failed, std::size_t most);
+  pg::Rows (*find)(const Wanted& wanted);
   Swept (*work)(const pg::Rows& rows, Rows chosen, TimestampTz now);
   pg::Statement& first;
+  pg::Statement& lowest;
 };
 
 std::vector<std::int64_t> ids_of(const pg::Rows& rows, Rows chosen) {
@@ -113,8 +143,10 @@ Waiting waiting_at(const pg::Rows& rows, std::uint64_t row) {
           .counters = counters_at(rows, row)};
 }
 
-pg::Rows find_due(TimestampTz now, pg::Value failed, std::size_t most) {
-  return next_due.run({pg::instant(now), failed}, most);
+pg::Rows find_due(const Wanted& wanted) {
+  return next_due.run({pg::instant(wanted.now), wanted.failed, pg::instant(wanted.from.instant),
+                       pg::int8(wanted.from.job_id)},
+                      wanted.most);
 }
 
 Swept promote(const pg::Rows& rows, Rows chosen, TimestampTz now) {
@@ -125,12 +157,13 @@ Swept promote(const pg::Rows& rows, Rows chosen, TimestampTz now) {
   return {.promoted = static_cast<std::int64_t>(chosen.size())};
 }
 
-pg::Rows find_expired(TimestampTz now, pg::Value failed, std::size_t most) {
+pg::Rows find_expired(const Wanted& wanted) {
   core::Watch watch = pg::look_at_clocks();
-  return next_expired.run({pg::instant(now), failed, pg::instant(watch.before),
+  return next_expired.run({pg::instant(wanted.now), wanted.failed, pg::instant(watch.before),
                            pg::int8(settings::grace()),
-                           pg::int8(pg::monotonic_now() - watch.disturbed_at)},
-                          most);
+                           pg::int8(pg::monotonic_now() - watch.disturbed_at),
+                           pg::instant(wanted.from.instant)},
+                          wanted.most);
 }
 
 Failure expiry_at(const pg::Rows& rows, std::uint64_t row) {
@@ -186,8 +219,9 @@ Swept rescue(const pg::Rows& rows, Rows chosen, TimestampTz now) {
   return swept;
 }
 
-pg::Rows find_to_prune(TimestampTz now, pg::Value failed, std::size_t most) {
-  return next_to_prune.run({pg::instant(now), failed}, most);
+pg::Rows find_to_prune(const Wanted& wanted) {
+  return next_to_prune.run(
+      {pg::instant(wanted.now), wanted.failed, pg::instant(wanted.from.instant)}, wanted.most);
 }
 
 Swept prune(const pg::Rows& rows, Rows chosen, TimestampTz) {
@@ -202,37 +236,39 @@ constexpr std::array<Task, kChoreCount> kTasks = {{{.verb = "promote",
                                                     .line = DelayedTable::shape,
                                                     .find = find_due,
                                                     .work = promote,
-                                                    .first = first_due},
+                                                    .first = first_due,
+                                                    .lowest = lowest_delayed},
                                                    {.verb = "rescue",
                                                     .line = LeaseTable::shape,
                                                     .find = find_expired,
                                                     .work = rescue,
-                                                    .first = first_expiry},
+                                                    .first = first_expiry,
+                                                    .lowest = lowest_lease},
                                                    {.verb = "prune",
                                                     .line = FinishedTable::shape,
                                                     .find = find_to_prune,
                                                     .work = prune,
-                                                    .first = first_to_prune}}};
+                                                    .first = first_to_prune,
+                                                    .lowest = lowest_finished}}};
 
 const Task& task_of(Chore chore) { return kTasks[static_cast<std::size_t>(chore)]; }
 
 // All rows of a page at once; if one of them raises, each by itself, so that a bad row stops
 // nobody else.
-Page work_page(const Task& task, const pg::Rows& rows, TimestampTz now) {
+void work_page(const Task& task, const pg::Rows& rows, Page& page) {
   std::vector<std::uint64_t> all(rows.size());
   for (std::uint64_t row = 0; row < rows.size(); ++row) all[row] = row;
 
-  Page page;
   page.found = static_cast<std::int64_t>(rows.size());
   std::optional<pg::Error> error =
-      pg::in_subtransaction([&] { page.swept = task.work(rows, all, now); });
-  if (!error) return page;
+      pg::in_subtransaction([&] { page.swept = task.work(rows, all, page.at); });
+  if (!error) return;
   if (!pg::is_about_rows(*error)) throw *error;
 
   page.swept = {};
   for (std::uint64_t row : all) {
     Swept one;
-    error = pg::in_subtransaction([&] { one = task.work(rows, Rows(&row, 1), now); });
+    error = pg::in_subtransaction([&] { one = task.work(rows, Rows(&row, 1), page.at); });
     if (!error) {
       page.swept.add(one);
       continue;
@@ -240,7 +276,6 @@ Page work_page(const Task& task, const pg::Rows& rows, TimestampTz now) {
     if (!pg::is_about_rows(*error)) throw *error;
     page.bad.push_back({.job_id = rows.int8(row, 0), .error = error->message()});
   }
-  return page;
 }
 
 void complain(Chore chore, const BadJob& bad) {
@@ -250,13 +285,27 @@ void complain(Chore chore, const BadJob& bad) {
             .detail = "The job stays where it is; the sweep goes on with the others."});
 }
 
+core::Place lowest_from(const Task& task, core::Place from) {
+  pg::Rows rows = task.lowest.run({pg::instant(from.instant), pg::int8(from.job_id)});
+  if (rows.empty()) return core::kEnd;
+  core::Place lowest = {.instant = rows.int8(0, 0)};
+  if (auto job_id = rows.int8_or_null(0, 1)) lowest.job_id = *job_id;
+  return lowest;
+}
+
+// In one snapshot for all, rows may be seen that were gone long before the mark was read.
+core::Place start_of(Chore chore) {
+  if (pg::has_one_snapshot()) return core::kBeginning;
+  return std::min(low_mark(chore), first_noted(chore));
+}
+
 // Bad jobs count for nothing.
 Swept work_off(Chore chore, std::int64_t most) {
   Swept swept;
-  std::vector<std::int64_t> passed;
+  Course course = {.from = start_of(chore), .passed = {}};
   for (std::int64_t left = most; left > 0;) {
     const pg::TurnMemory memory;
-    Page page = sweep_page(chore, left, passed);
+    Page page = sweep_page(chore, left, course);
     for (const BadJob& bad : page.bad) complain(chore, bad);
     swept.add(page.swept);
     left -= page.found - static_cast<std::int64_t>(page.bad.size());
@@ -282,29 +331,37 @@ const char* verb_of(Chore chore) { return task_of(chore).verb; }
 
 // Tables are locked as they will be written before an index of theirs is: the other way round
 // REINDEX could wait for us and we for it.
-Page sweep_page(Chore chore, std::int64_t most, std::vector<std::int64_t>& passed) {
+Page sweep_page(Chore chore, std::int64_t most, Course& course) {
   const Task& task = task_of(chore);
   pg::Table line(task.line);
   pg::Table jobs(JobTable::shape);
-  TimestampTz now = pg::now();
-  auto wanted = static_cast<std::size_t>(std::min(kPage, most));
-  pg::Rows rows = task.find(now, pg::int8_array(passed), wanted);
   Page page;
-  if (!rows.empty()) page = work_page(task, rows, now);
-  page.at = now;
-  page.is_last = rows.size() < wanted;
-  for (const BadJob& bad : page.bad) passed.push_back(bad.job_id);
+  page.at = pg::now();
+  if (course.from.instant > page.at) return page;
+  course.from = lowest_from(task, course.from);
+  if (course.from.instant > page.at) return page;
+  auto most_rows = static_cast<std::size_t>(std::min(kPage, most));
+  pg::Rows rows = task.find({.now = page.at,
+                             .from = course.from,
+                             .failed = pg::int8_array(course.passed),
+                             .most = most_rows});
+  if (rows.empty()) return page;
+  work_page(task, rows, page);
+  page.is_last = rows.size() < most_rows;
+  for (const BadJob& bad : page.bad) course.passed.push_back(bad.job_id);
+  course.from = lowest_from(task, course.from);
   return page;
 }
 
-Rest rest_after(Chore chore, const Page& page, const std::vector<std::int64_t>& passed) {
-  auto first_from = [&](TimestampTz from) {
-    pg::Rows rows = task_of(chore).first.run({pg::int8_array(passed), pg::instant(from)});
+Rest rest_after(Chore chore, const Page& page, const Course& course) {
+  auto first_from = [&](core::Place from) {
+    pg::Rows rows = task_of(chore).first.run(
+        {pg::int8_array(course.passed), pg::instant(from.instant), pg::int8(from.job_id)});
     return rows.empty() ? core::kForever : rows.int8(0, 0);
   };
-  core::Microseconds first = first_from(DT_NOBEGIN);
+  core::Microseconds first = first_from(course.from);
   if (first > page.at) return {.next = first};
-  return {.is_any_due = true, .next = first_from(page.at + 1)};
+  return {.is_any_due = true, .next = first_from({.instant = page.at + 1})};
 }
 
 JOBQ_WRITING(jobq_sweep, sweep)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/mark.hpp"
 #include "queue/agenda.hpp"
 
 namespace jobq::queue {
@@ -41,9 +42,17 @@ struct Page {
 // The most rows of a page.
 inline constexpr std::int64_t kPage = 1000;
 
-// Does the first rows that are due, at most so many and at most kPage, in the caller's transaction.
-// Jobs in `passed` are passed over; a bad one is added to it.
-Page sweep_page(Chore chore, std::int64_t most, std::vector<std::int64_t>& passed);
+// How far a sweep has come along a line: below `from` it has nothing to see, and it passes over the
+// jobs that were bad.
+struct Course {
+  core::Place from = core::kBeginning;
+  std::vector<std::int64_t> passed;
+};
+
+// Does the next rows that are due, at most so many and at most kPage, in the caller's transaction.
+// Afterwards the course begins at the first row that can be seen, whatever is wrong with that one
+// (at kEnd if there is none), or where it did if that is not due.
+Page sweep_page(Chore chore, std::int64_t most, Course& course);
 
 // What a last page has left, but for jobs passed over: rows that were due and that nobody may take
 // now (another transaction has them, a lease is in grace), and the instant of the first that was
@@ -52,6 +61,6 @@ struct Rest {
   bool is_any_due = false;
   core::Microseconds next = core::kForever;
 };
-Rest rest_after(Chore chore, const Page& page, const std::vector<std::int64_t>& passed);
+Rest rest_after(Chore chore, const Page& page, const Course& course);
 
 } // namespace jobq::queue

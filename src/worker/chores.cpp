@@ -39,15 +39,19 @@ core::Microseconds ChoreKeeper::wait_at(core::Microseconds now) const {
 }
 
 void ChoreKeeper::work() {
-  core::Microseconds mark = queue::mark_of(chore_);
-  queue::begin_reading(chore_);
+  const core::Mark before = queue::begin_reading(chore_);
+  course_.from = before.low;
   queue::Page page;
-  queue::Rest rest = {.is_any_due = false, .next = mark};
+  queue::Rest rest = {.next = before.instant};
   std::optional<pg::Error> error = step(queue::verb_of(chore_), [&] {
-    page = queue::sweep_page(chore_, queue::kPage, passed_);
-    rest = page.is_last ? queue::rest_after(chore_, page, passed_) : queue::Rest{.next = 0};
+    page = queue::sweep_page(chore_, queue::kPage, course_);
+    rest = page.is_last ? queue::rest_after(chore_, page, course_)
+                        : queue::Rest{.next = course_.from.instant};
   });
-  queue::end_reading(chore_, error ? mark : rest.next);
+  if (error)
+    queue::give_up_reading(chore_, before);
+  else
+    queue::end_reading(chore_, rest.next, course_.from);
   if (error)
     not_before_ = pg::monotonic_now() +
                   troubles_.meet(*error, "jobq manager: cannot " +
@@ -57,7 +61,7 @@ void ChoreKeeper::work() {
 }
 
 void ChoreKeeper::look_again() {
-  passed_.clear();
+  course_.passed.clear();
   if (complained_.size() > kMostPassed) complained_.clear();
 }
 
@@ -66,7 +70,7 @@ void ChoreKeeper::look_again() {
 void ChoreKeeper::succeed(const queue::Page& page, const queue::Rest& rest) {
   troubles_.end();
   complain_of(page.bad);
-  if (passed_.size() > kMostPassed) passed_.clear();
+  if (course_.passed.size() > kMostPassed) course_.passed.clear();
   core::Microseconds now = pg::monotonic_now();
   second_look_at_.reset();
   if (rest.is_any_due) second_look_at_ = now + std::min(settings::longest_rest(), core::kSecond);

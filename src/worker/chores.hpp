@@ -40,7 +40,7 @@ class ChoreKeeper {
   core::Microseconds not_before_ = 0;
   std::optional<core::Microseconds> second_look_at_; // at rows that were due and left
   Troubles troubles_;
-  std::vector<std::int64_t> passed_;
+  queue::Course course_;
   std::set<std::int64_t> complained_;
 };
 

@@ -28,6 +28,9 @@ using queue::Chore;
 
 // However sure we are of what is next: what somebody put into the tables by hand is found.
 constexpr core::Microseconds kReread = 60 * core::kSecond;
+// That look walks over all rows that are gone and that an old snapshot may still see: of the time,
+// it may take this part.
+constexpr core::Microseconds kRereadShare = 100;
 constexpr core::Microseconds kSecondLook = core::kSecond;
 
 class Manager {
@@ -37,12 +40,11 @@ class Manager {
     if (!has_settings_) fix_settings();
     has_settings_ = true;
     bool has_changed = queue::take_change();
+    if (has_changed) reread_at_ = 0; // its tables may be others
     if (!fitness_ || has_changed) look_at_extension();
     if (fitness_ != pg::Fitness::fits || is_to_pause()) return kSecondLook;
     pg::look_at_clocks();
-    reread();
-    for (ChoreKeeper& chore : chores_)
-      if (chore.is_due(pg::monotonic_now())) chore.work();
+    do_chores();
     if (caller_.is_due(pg::monotonic_now())) caller_.work();
     if (lanes_.is_due(pg::monotonic_now())) lanes_.work();
     queue::note_sweep(pg::now());
@@ -91,10 +93,17 @@ class Manager {
     return is_pausing_;
   }
 
-  void reread() {
-    core::Microseconds now = pg::monotonic_now();
-    if (now < reread_at_) return;
-    reread_at_ = now + kReread;
+  void do_chores() {
+    core::Microseconds start = pg::monotonic_now();
+    bool rereads = start >= reread_at_;
+    if (rereads) forget();
+    for (ChoreKeeper& chore : chores_)
+      if (chore.is_due(pg::monotonic_now())) chore.work();
+    if (rereads)
+      reread_at_ = start + std::max(kReread, kRereadShare * (pg::monotonic_now() - start));
+  }
+
+  void forget() {
     for (ChoreKeeper& chore : chores_) chore.look_again();
     queue::unread_marks();
     lanes_.look_again();

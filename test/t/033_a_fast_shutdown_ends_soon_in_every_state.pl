@@ -35,7 +35,6 @@ $node->safe_psql('postgres', q{
 	SELECT count(*) FROM jobq.enqueue_batch('expired', (SELECT jsonb_agg(n) FROM generate_series(1, 1000) n), queue => 'q');
 	SELECT count(*) FROM jobq.claim('q', 1000);
 	CREATE INDEX slow ON jobq.ready (public.slow(job_id));
-	UPDATE jobq.lease SET expires_at = clock_timestamp();
 });
 stops('mid-sweep', "$waits_for wait_event = 'PgSleep'", sub { is($node->safe_psql('postgres', q{SELECT count(*) FROM jobq.failures}), '0', 'mid-sweep: no half of it') });
 $node->safe_psql('postgres', q{DROP INDEX jobq.slow; SELECT jobq.drop_queue('q', force => true); SELECT jobq.create_queue('q')});
