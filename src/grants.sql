@@ -66,7 +66,8 @@ GRANT EXECUTE ON PROCEDURE jobq.wait, jobq.wait_any TO jobq_worker;
 GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.lane_states, jobq.health TO jobq_reader;
 
 GRANT SELECT ON
-  jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers, jobq.lanes
+  jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers, jobq.lanes,
+  jobq.groups
 TO jobq_reader;
 
 GRANT EXECUTE ON FUNCTION

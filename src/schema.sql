@@ -99,14 +99,15 @@ CREATE TABLE jobq.job (
 
 COMMENT ON TABLE jobq.job IS 'what a job is; limits of NULL are the queue''s';
 
+-- A tag leaves room for those that are given after it.
 CREATE TABLE jobq.ready (
   queue_id bigint NOT NULL,
-  tag bigint NOT NULL,
+  tag bigint NOT NULL CHECK (tag BETWEEN 1 AND 9000000000000000000),
   job_id bigint NOT NULL UNIQUE,
   attempt integer NOT NULL,
   tries integer NOT NULL,
   crashes integer NOT NULL,
-  priority smallint NOT NULL,
+  priority smallint NOT NULL CHECK (priority BETWEEN 0 AND 9),
   group_key text,
   PRIMARY KEY (queue_id, priority, tag, job_id)
 ) WITH (

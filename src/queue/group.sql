@@ -19,5 +19,12 @@ CREATE FUNCTION jobq.set_group(
 ) RETURNS void
 LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_set_group';
 
+CREATE VIEW jobq.groups AS
+SELECT q.name AS queue, w.group_key, w.weight
+FROM jobq.group_weight AS w
+JOIN jobq.queue AS q ON q.queue_id = w.queue_id;
+
+COMMENT ON VIEW jobq.groups IS 'groups whose share of their queue is not 1, with it';
+
 COMMENT ON FUNCTION jobq.set_group IS
   'sets a group''s share of its queue, 1 to 1000; for the jobs that become ready from then on';

@@ -86,8 +86,10 @@ std::optional<core::Tag> learn_piece(const Piece& piece, const core::Lane& lane)
                                 pg::int8(from), entries);
   for (; is_row && row.int8(ReadyTable::tag) <= lane.start; is_row = row.next_within(entries))
     last[group_hash(row.at(ReadyTable::group_key))] = row.int8(ReadyTable::tag);
-  for (auto [group, tag] : last)
-    in_lanes([&](core::LaneTable& table) { table.learn(piece.key, lane.generation, group, tag); });
+  for (const auto& group : last)
+    in_lanes([&](core::LaneTable& table) {
+      table.learn(piece.key, lane.generation, group.first, group.second);
+    });
   if (!is_row && entries == 0) return tag_behind(row, {.key = piece.key, .from = from});
   in_lanes([&](core::LaneTable& table) { table.know_all(piece.key, lane.generation); });
   return std::nullopt;

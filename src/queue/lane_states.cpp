@@ -48,11 +48,13 @@ Datum lane_states(pg::Call& call) {
 } // namespace
 
 LaneReport report_on_lanes() {
-  LaneReport report = {.places = lanes().size()};
+  LaneReport report = {.places = lanes().size(), .group_places = lanes().group_places()};
+  for (std::uint32_t groups : count_groups()) report.groups += groups;
   for (std::size_t place = 0; place < report.places; ++place) {
     std::optional<core::LaneSlot> slot = slot_at(place);
     if (!slot) continue;
     report.busy += slot->lane.open > 0 || !slot->lane.is_read_up() ? 1 : 0;
+    report.crowded += slot->lane.overflow > slot->lane.vtime ? 1 : 0;
   }
   report.found_too_high =
       in_lanes([](const core::LaneTable& table) { return table.found_too_high(); });

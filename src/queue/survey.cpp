@@ -137,8 +137,8 @@ Rows read_rows(const core::LaneKey& key) {
 void build(std::uint32_t at, const core::LaneKey& key) {
   pg::at_exit(give_back);
   Rows rows = read_rows(key);
-  for (auto [group, last] : rows.last)
-    in_lanes([&](core::LaneTable& table) { table.remember(at, group, last); });
+  for (const auto& group : rows.last)
+    in_lanes([&](core::LaneTable& table) { table.remember(at, group.first, group.second); });
   core::Tag clock = lane_clock();
   in_lanes([&](core::LaneTable& table) { table.install(at, rows.backlog, clock); });
   building.reset();

@@ -175,12 +175,17 @@ void report_prepared(Report& report) {
 void report_lanes(Report& report) {
   queue::LaneReport lanes = queue::report_on_lanes();
   if (lanes.found_too_high > 0)
-    return report.add("lanes", false,
-                      "claims would have missed jobs " + std::to_string(lanes.found_too_high) +
-                          " times; they were found in time");
-  report.add("lanes", lanes.busy < lanes.places || lanes.places == 0,
-             std::to_string(lanes.busy) + " of " + std::to_string(lanes.places) +
-                 " lanes (jobq.max_lanes) are in use");
+    report.add("lanes", false,
+               "claims would have missed jobs " + std::to_string(lanes.found_too_high) +
+                   " times; they were found in time");
+  else
+    report.add("lanes", lanes.busy < lanes.places || lanes.places == 0,
+               std::to_string(lanes.busy) + " of " + std::to_string(lanes.places) +
+                   " lanes (jobq.max_lanes) are in use");
+  report.add("groups", lanes.crowded == 0 || lanes.group_places == 0,
+             std::to_string(lanes.groups) + " of " + std::to_string(lanes.group_places) +
+                 " groups (jobq.max_groups) have ready jobs" +
+                 (lanes.crowded == 0 ? "" : "; others find no place, and queue behind all"));
 }
 
 void report_workers(Report& report) {

@@ -12,7 +12,7 @@ CALLERS = {
                      'retry_dead', 'reschedule'], 'admin'),
     **dict.fromkeys(['queue_changed', 'require_preload', 'warn_if_nothing_runs'], 'owner')}
 READERS = {
-    **dict.fromkeys(['jobs', 'history', 'dead_jobs', 'failures', 'queues', 'workers', 'lanes'], 'reader'),
+    **dict.fromkeys(['jobs', 'history', 'dead_jobs', 'failures', 'queues', 'workers', 'lanes', 'groups'], 'reader'),
     **dict.fromkeys(['queue', 'group_weight', 'job', 'ready', 'delayed', 'lease', 'finished', 'key', 'failure', 'job_number', 'queue_number'], 'owner')}
 ROLES = ['producer', 'worker', 'reader', 'scheduler', 'admin']
 

@@ -44,6 +44,7 @@ for my $room ([ 0, 0 ], [ 3, 4 ], [ 1, 0 ], [ 0, 4 ], [ 40, 1 ])
 	is($node->safe_psql('postgres', 'SELECT coalesce(sum(found_too_high), 0), coalesce(sum(transactions), 0), count(*) <= ' . $lanes . ' FROM jobq.lanes'), '0|0|t', "$name: as the lanes say");
 	# first in, first out where there are no turns
 	$node->safe_psql('postgres', "SELECT jobq.enqueue('t', to_jsonb(n), 'q1', group_key => 'g' || n % 7) FROM generate_series(1, 50) n");
+	is($node->safe_psql('postgres', "SELECT ok FROM jobq.health() WHERE check_name = 'groups'"), $groups == 0 ? 't' : 'f', "$name: health() says that groups find no place") if $lanes && $groups < 2;
 	is($node->safe_psql('postgres', "SELECT bool_and(n > before) FROM (SELECT payload::int AS n, lag(payload::int) OVER (PARTITION BY group_key ORDER BY ordinality) AS before FROM jobq.claim('q1', 50) WITH ORDINALITY) x"),
 		't', "$name: first in, first out in each group");
 	if ($groups == 0)
@@ -52,6 +53,7 @@ for my $room ([ 0, 0 ], [ 3, 4 ], [ 1, 0 ], [ 0, 4 ], [ 40, 1 ])
 		is($node->safe_psql('postgres', "SELECT string_agg(payload::text, ' ' ORDER BY ordinality) FROM jobq.claim('q1', 50) WITH ORDINALITY"), "@{[1 .. 50]}", "$name: first in, first out among all");
 	}
 	$node->safe_psql('postgres', 'SELECT count(jobq.complete(job_id, attempt)) FROM jobq.lease');
+	is($node->safe_psql('postgres', "SELECT ok FROM jobq.health() WHERE check_name = 'groups'"), 't', "$name: ... no more");
 }
 unlike(slurp_file($node->logfile), qr/would have missed a job|PANIC|terminated by signal/, 'no cursor was too high');
 $node->stop;
