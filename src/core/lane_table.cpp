@@ -18,7 +18,11 @@ bool may_go(const LaneSlot& slot) {
   return slot.state == LaneSlot::State::open && slot.lane.open == 0;
 }
 
-constexpr int kReadiest = 4;
+constexpr int kInUse = 0;
+constexpr int kNew = 1;
+constexpr int kBusy = 2;
+constexpr int kIdle = 3;
+constexpr std::size_t kMostLooks = 64;
 constexpr std::size_t kPlacesOfQueue = 8;
 
 std::uint64_t bits_of(const QueueName& queue) {
@@ -165,7 +169,9 @@ void LaneTable::commit(Touch& touch) {
     appear(*lane, touch.put);
     lane->vtime = std::max(lane->vtime, touch.purged);
   }
+  bool is_gone = touch.is_attached && touch.is_dropped;
   leave(touch);
+  if (is_gone && may_go(slots_[touch.lane])) remove(slots_[touch.lane]);
 }
 
 void LaneTable::abort(Touch& touch) {
@@ -189,27 +195,29 @@ LaneSlot* LaneTable::take_free() {
   return common_->used_lanes < slots_.size() ? &slots_[common_->used_lanes++] : nullptr;
 }
 
-// 0: it may not go. One that was just built rests: its builder has yet to use it.
+// The higher the rather. One that was just built rests: its builder has yet to use it.
 int LaneTable::readiness_to_go(const LaneSlot& slot) const {
-  if (!may_go(slot)) return 0;
-  if (slot.lane.is_foreign) return kReadiest;
-  if (common_->generations - slot.lane.generation < slots_.size() / 2) return 1;
-  return slot.lane.is_read_up() ? 3 : 2;
+  if (!may_go(slot)) return kInUse;
+  if (slot.lane.is_foreign) return kIdle;
+  if (common_->generations - slot.lane.generation < slots_.size() / 2) return kNew;
+  return slot.lane.is_read_up() ? kIdle : kBusy;
 }
 
-// A free place, or a lane that may go.
-LaneSlot* LaneTable::choose() {
+// A free place, or a lane that may go: the best of the next few, since everybody waits meanwhile.
+LaneSlot* LaneTable::choose(Eviction eviction) {
   if (LaneSlot* slot = take_free()) return slot;
+  if (slots_.empty()) return nullptr;
+  std::size_t few = std::min(kMostLooks, slots_.size());
   LaneSlot* chosen = nullptr;
-  int readiness = 0;
-  for (std::size_t i = 0; i < slots_.size() && readiness < kReadiest; ++i) {
+  int readiness = eviction == Eviction::of_idle ? kBusy : kInUse;
+  for (std::size_t i = 0; i < few && readiness < kIdle; ++i) {
     LaneSlot& slot = slots_[(common_->next_lane + i) % slots_.size()];
     if (readiness_to_go(slot) <= readiness) continue;
     chosen = &slot;
     readiness = readiness_to_go(slot);
   }
+  common_->next_lane = static_cast<std::uint32_t>((common_->next_lane + few) % slots_.size());
   if (chosen == nullptr) return nullptr;
-  common_->next_lane = link_to(*chosen);
   retire(*chosen);
   unchain(*chosen);
   return chosen;
@@ -240,11 +248,18 @@ void LaneTable::free(LaneSlot& slot) {
   common_->free_lane = link_to(slot);
 }
 
-std::optional<std::uint32_t> LaneTable::reserve(const Touch& touch) {
+bool LaneTable::take_eviction(Tag clock, Tag rest) {
+  bool has_clock_fallen = clock < common_->evicts_from - rest;
+  if (clock < common_->evicts_from && !has_clock_fallen) return false;
+  common_->evicts_from = clock + rest;
+  return true;
+}
+
+std::optional<std::uint32_t> LaneTable::reserve(const Touch& touch, Eviction eviction) {
   if (touch.take != kNoTag || buckets_.empty()) return std::nullopt;
   LaneSlot* slot = find_slot(touch.key);
   if (slot == nullptr) {
-    slot = choose();
+    slot = choose(eviction);
     if (slot == nullptr) return std::nullopt;
     chain(*slot, touch.key);
   } else {
@@ -311,6 +326,12 @@ void LaneTable::distrust(const LaneKey& key, std::uint64_t generation, Tag found
 void LaneTable::doubt_queues(std::uint32_t database) {
   for (const KnownQueue& known : queues_)
     if (known.queue.database == database) doubt(known.queue);
+}
+
+// For all that is known here there may be rows in it: a savepoint may have kept the queue.
+void LaneTable::remove(LaneSlot& slot) {
+  retire(slot);
+  free(slot);
 }
 
 void LaneTable::mark_foreign(LaneSlot& slot) {

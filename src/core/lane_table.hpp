@@ -51,6 +51,7 @@ struct LaneCommon {
   std::uint32_t used_lanes = 0; // slots behind these have never been used
   std::uint32_t free_lane = 0;  // the first of those that are free again; counted from 1, 0: none
   std::uint32_t next_lane = 0;  // where the search for one to reuse goes on
+  Tag evicts_from = kBeforeAll; // one that has jobs
   std::uint32_t next_queue = 0; // which of a queue's places to reuse
 };
 
@@ -107,7 +108,13 @@ class LaneTable {
   // the key has a builder, or a lane that is not to be rebuilt; if no lane may go, one that no open
   // transaction has used; or if the transaction has taken rows of this one: its snapshots do not
   // show them.
-  std::optional<std::uint32_t> reserve(const Touch& touch);
+  // Whom a new lane may send away: a lane with jobs is made again by the next who comes there, so
+  // with more of them than there is room for nothing else would be done.
+  enum class Eviction { of_idle, of_any };
+  std::optional<std::uint32_t> reserve(const Touch& touch, Eviction eviction = Eviction::of_any);
+  // Whether one with jobs may go, once in so long: lanes that nobody comes to must not stay for
+  // ever.
+  bool take_eviction(Tag clock, Tag rest);
   void remember(std::uint32_t at, std::uint64_t group, Tag last);
   void install(std::uint32_t at, const Backlog& backlog, Tag clock);
   void give_back(std::uint32_t at);
@@ -186,13 +193,14 @@ class LaneTable {
   Tag give(Lane& lane, Touch& touch, const Turn& turn);
   Tag give_without_lane(const LaneKey& key, Tag clock);
   void restore(const Touch& touch);
-  LaneSlot* choose();
+  LaneSlot* choose(Eviction eviction);
   LaneSlot* take_free();
   int readiness_to_go(const LaneSlot& slot) const;
   void retire(const LaneSlot& slot);
   void chain(LaneSlot& slot, const LaneKey& key);
   void unchain(LaneSlot& slot);
   void free(LaneSlot& slot);
+  void remove(LaneSlot& slot);
   void mark_foreign(LaneSlot& slot);
   Group* place_group(std::uint32_t at, std::uint64_t hash);
   std::span<KnownQueue> places_of(const QueueName& queue) const;

@@ -36,6 +36,7 @@ struct Touch {
   Tag put = kNoTag;
   Tag take = kNoTag;
   Tag purged = kBeforeAll;       // the whole lane was deleted up to here
+  bool is_dropped = false;       // the queue goes with this transaction, and never comes back
   bool is_attached = false;      // counted in the lane's `open`
   bool is_laneless = false;      // has put or taken while there was no lane
   std::uint32_t lane = 0;        // where it is, if attached: it stays there as long
@@ -59,7 +60,7 @@ struct Touch {
   void reset() {
     put = take = kNoTag;
     purged = kBeforeAll;
-    is_attached = is_laneless = false;
+    is_dropped = is_attached = is_laneless = false;
     given.clear();
   }
 };

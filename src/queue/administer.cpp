@@ -165,6 +165,12 @@ void note_all_ready_taken(std::int64_t queue_id) {
   }
 }
 
+// Their lanes go as well.
+void note_dropped(std::int64_t queue_id) {
+  for (std::int32_t priority = kFirstPriority; priority <= kLastPriority; ++priority)
+    touch_of(queue_id, priority).is_dropped = true;
+}
+
 // Claims need not walk over what was there.
 std::int64_t purge_ready_jobs(std::int64_t queue_id) {
   note_all_ready_taken(queue_id);
@@ -218,6 +224,7 @@ Datum drop_queue(pg::Call& call) {
                    "Let them end or purge the queue first; or pass force => true: then its jobs "
                    "go with it."});
   note_all_ready_taken(queue.queue_id);
+  note_dropped(queue.queue_id);
   empty_lines(queue_id);
   forget_weights(queue.queue_id);
   delete_queue.run({queue_id});

@@ -9,6 +9,7 @@
 #include "pg/result_set.hpp"
 #include "pg/session.hpp"
 #include "queue/lanes.hpp"
+#include "settings.hpp"
 
 namespace jobq::queue {
 
@@ -48,7 +49,8 @@ Datum lane_states(pg::Call& call) {
 } // namespace
 
 LaneReport report_on_lanes() {
-  LaneReport report = {.places = lanes().size(), .group_places = lanes().group_places()};
+  LaneReport report = {.places = lanes().size(),
+                       .group_places = static_cast<std::size_t>(settings::max_groups)};
   for (std::uint32_t groups : count_groups()) report.groups += groups;
   for (std::size_t place = 0; place < report.places; ++place) {
     std::optional<core::LaneSlot> slot = slot_at(place);

@@ -33,7 +33,7 @@ struct Part {
 
 struct Layout {
   std::size_t lane_count = static_cast<std::size_t>(settings::max_lanes);
-  std::size_t group_count = static_cast<std::size_t>(settings::max_groups);
+  std::size_t group_count = core::places_for(static_cast<std::size_t>(settings::max_groups));
   Part<core::LaneSlot> slots = {sizeof(Lanes), lane_count};
   Part<core::KnownQueue> queues = {slots.end(), std::max<std::size_t>(lane_count, 8)};
   Part<core::Group> groups = {queues.end(), group_count};

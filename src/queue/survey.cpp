@@ -25,6 +25,9 @@ constexpr std::size_t kMostKnown = 32; // lanes of a queue that are known withou
 // A lane with more rows is built by its first ones: then groups queue behind all that is there.
 constexpr int kMostRead = 100'000;
 
+// Between two lanes with jobs that others are made for, in nanoseconds.
+constexpr core::Tag kRest = 1'000'000'000;
+
 // How long somebody else's look may take before it is not waited for.
 constexpr int kMostWaits = 100;
 constexpr core::Microseconds kWait = 1000;
@@ -164,7 +167,13 @@ std::vector<Stretch> stretches_of(std::int64_t queue_id) {
 
 void open_lane(core::Touch& touch) {
   wait_for_builder(touch.key);
-  building = in_lanes([&](core::LaneTable& table) { return table.reserve(touch); });
+  core::Tag clock = lane_clock();
+  building = in_lanes([&](core::LaneTable& table) {
+    auto place = table.reserve(touch, core::LaneTable::Eviction::of_idle);
+    bool may_evict =
+        !place && table.find(touch.key) == nullptr && table.take_eviction(clock, kRest);
+    return may_evict ? table.reserve(touch) : place;
+  });
   if (!building) return;
   try {
     build(*building, touch.key);

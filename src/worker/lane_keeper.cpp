@@ -7,6 +7,7 @@
 #include "pg/log.hpp"
 #include "pg/session.hpp"
 #include "queue/lanes.hpp"
+#include "queue/queue.hpp"
 #include "settings.hpp"
 #include "worker/step.hpp"
 
@@ -98,8 +99,10 @@ void LaneKeeper::work() {
 }
 
 void LaneKeeper::complain(const core::LaneKey& lane) const {
-  pg::log_now("jobq manager: claims of queue " + std::to_string(lane.queue.queue_id) +
-              ", priority " + std::to_string(lane.priority) +
+  std::optional<queue::Queue> queue = queue::find_queue(lane.queue.queue_id);
+  pg::log_now("jobq manager: claims of queue \"" +
+              (queue ? queue->name : std::to_string(lane.queue.queue_id)) + "\", priority " +
+              std::to_string(lane.priority) +
               ", would have missed a job; they find it now. Unless it was put into jobq.ready by "
               "hand, this is a fault of jobq: please report it");
 }

@@ -292,7 +292,7 @@ def not_found(db, story):
             missed.append(name)
 
     audited('the server log has', story, '\nERROR:  deadlock detected\n')
-    audited('the server log has', story, '\njobq manager: claims of queue 1, priority 5, would have missed a job\n')
+    audited('the server log has', story, '\njobq manager: claims of queue "x", priority 5, would have missed a job\n')
     for name, damaged in of_the_log(story):
         audited(name, damaged())
     completed = next(o for o in story.done('complete') if held(o) and o['attempt'] == 1)

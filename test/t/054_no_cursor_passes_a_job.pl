@@ -60,7 +60,7 @@ $node->safe_psql('postgres', q{
 	INSERT INTO jobq.ready SELECT queue_id, 3, job_id, 0, 0, 0, priority FROM j});
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM jobq.claim('by_hand')"), '... another one too');
 is($node->safe_psql('postgres', 'SELECT sum(found_too_high) FROM jobq.lanes'), '2', 'each was counted once');
-my @said = substr(slurp_file($node->logfile), $before) =~ /(claims of queue \d+, priority 5, would have missed a job)/g;
+my @said = substr(slurp_file($node->logfile), $before) =~ /(claims of queue "[^"]+", priority 5, would have missed a job)/g;
 is(scalar @said, 2, '... and said once');
 
 # Many clients.

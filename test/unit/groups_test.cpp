@@ -29,12 +29,16 @@ TEST(Groups, GiveThePlaceOfOneThatIsIdleOnlyIfTheyHaveNoEntry) {
   EXPECT_EQ(place(groups, {.hash = 8, .generation = 1, .last = 3}, all_are_idle)->last, 3);
 }
 
-TEST(Groups, FillMostOfTheTable) {
-  std::vector<Group> groups(1000);
-  int placed = 0;
-  for (std::uint64_t hash = 1; hash <= 700; ++hash)
-    placed += place(groups, {.hash = hash, .generation = 1}, none_is_idle) != nullptr ? 1 : 0;
-  EXPECT_GT(placed, 650);
+// However many there are room for, and whatever their keys: another generation is another set.
+TEST(Groups, FindAPlaceEachIfThereAreNoMoreThanThereIsRoomFor) {
+  for (std::size_t most : {1, 4, 8, 9, 100, 1000, 16'384})
+    for (std::uint64_t generation = 1; generation <= 20; ++generation) {
+      std::vector<Group> groups(places_for(most));
+      std::size_t placed = 0;
+      for (std::uint64_t hash = 1; hash <= most; ++hash)
+        placed += place(groups, {.hash = hash, .generation = generation}, none_is_idle) != nullptr;
+      EXPECT_EQ(placed, most);
+    }
 }
 
 TEST(Groups, AreFoundOnlyIfTheyHaveAnEntry) {

@@ -393,6 +393,37 @@ TEST_F(Table, LetsNobodyBuildALaneWhoseRowsHeHasTaken) {
   EXPECT_FALSE(table_.reserve(touch));
 }
 
+TEST_F(Table, SendsALaneWithJobsAwayOnlyIfItIsTold) {
+  build(kHigh);
+  Touch touch = {.key = kHigh};
+  put(touch);
+  table_.commit(touch);
+  EXPECT_FALSE(table_.reserve({.key = kLow}, LaneTable::Eviction::of_idle));
+  EXPECT_TRUE(table_.reserve({.key = kLow}, LaneTable::Eviction::of_any));
+}
+
+TEST_F(Table, SendsOneWithJobsAwayOnceInSoLongWhateverTheClockDoes) {
+  EXPECT_TRUE(table_.take_eviction(1000, 100));
+  EXPECT_FALSE(table_.take_eviction(1099, 100));
+  EXPECT_TRUE(table_.take_eviction(1100, 100));
+  EXPECT_FALSE(table_.take_eviction(1150, 100));
+  EXPECT_TRUE(table_.take_eviction(50, 100));
+}
+
+TEST_F(Table, GivesThePlaceOfADroppedQueuesLaneAway) {
+  build(kHigh);
+  Touch touch = {.key = kHigh};
+  table_.take(touch, kBeforeAll);
+  touch.is_dropped = true;
+  table_.abort(touch);
+  EXPECT_NE(table_.find(kHigh), nullptr);
+  table_.take(touch, kBeforeAll);
+  touch.is_dropped = true;
+  table_.commit(touch);
+  EXPECT_EQ(table_.find(kHigh), nullptr);
+  EXPECT_TRUE(table_.reserve({.key = kLow}, LaneTable::Eviction::of_idle));
+}
+
 TEST_F(Table, ReusesALaneThatNobodyUses) {
   build(kHigh);
   Touch touch = {.key = kHigh};
