@@ -19,7 +19,7 @@ Tag lowest_since(const Lane& lane, std::uint64_t lowerings) {
 
 Tag give_tag(Lane& lane, Tag* last, Tag stride) {
   Tag base = last != nullptr ? std::max(*last, lane.start) : lane.highest;
-  Tag tag = std::max(lane.vtime, base) + stride;
+  Tag tag = std::min(std::max(lane.vtime, base), kLastTag - stride) + stride;
   (last != nullptr ? *last : lane.overflow) = tag;
   lane.highest = std::max(lane.highest, tag);
   return tag;

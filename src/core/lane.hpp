@@ -23,6 +23,9 @@ namespace jobq::core {
 using Tag = std::int64_t;
 inline constexpr Tag kBeforeAll = 0;
 inline constexpr Tag kNoTag = std::numeric_limits<Tag>::max();
+// What is put behind it has the same tag, and goes by the numbers of the jobs. Only rows by another
+// hand come that far.
+inline constexpr Tag kLastTag = 9'000'000'000'000'000'000;
 
 inline constexpr std::int32_t kMostWeight = 1000;
 

@@ -46,6 +46,14 @@ TEST_F(ALane, GivesAGroupWithoutAnEntryTheLastPlace) {
   EXPECT_EQ(lane_.overflow, 1200);
 }
 
+TEST_F(ALane, GivesTheLastTagAgainWhenThereIsNoneBehindIt) {
+  lane_.vtime = lane_.highest = kLastTag - 1;
+  Tag last = 50;
+  EXPECT_EQ(give_tag(lane_, &last, kStride), kLastTag);
+  EXPECT_EQ(give_tag(lane_, &last, kStride), kLastTag);
+  EXPECT_EQ(give_tag(lane_, nullptr, kStride), kLastTag);
+}
+
 TEST_F(ALane, RisesToTheHighestRowTakenAndNotFurther) {
   raise(lane_, read(lane_), took(40, 60));
   EXPECT_EQ(lane_.cursor, 60);
