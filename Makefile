@@ -9,8 +9,8 @@ CORE_ROOMS = back_off duration grace groups lane lane_table pace tokens upkeep v
 PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
     memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
     text transaction turn value watch
-QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure group job key lane_check lane_states lanes line notes \
-    queue ready_line renew require_preload reschedule retry survey sweep tag token wait
+QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure group job key lane_builder \
+    lane_check lane_states lanes line notes queue ready_line renew require_preload reschedule retry survey sweep tag token wait
 WORKER_ROOMS = caller chores health lane_keeper launcher manager roster step troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.

@@ -1,11 +1,9 @@
-// Which lanes a queue has, from shared memory or, if that does not know, from ready; and how a lane
-// comes to be: by a look at the rows that are there.
+// Which lanes a queue has: from shared memory or, if that does not know, from ready.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "core/touch.hpp"
 #include "core/lane.hpp"
 
 namespace jobq::queue {
@@ -19,8 +17,5 @@ struct Stretch {
 // The stretches of the queue in which there may be ready jobs, in the order of priority. To be
 // asked for before the snapshot of the look.
 std::vector<Stretch> stretches_of(std::int64_t queue_id);
-
-// Makes the touch's lane, if there is none and there is room for it.
-void open_lane(core::Touch& touch);
 
 } // namespace jobq::queue

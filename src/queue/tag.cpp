@@ -1,8 +1,8 @@
 #include "queue/tag.hpp"
 
 #include "queue/group.hpp"
+#include "queue/lane_builder.hpp"
 #include "queue/lanes.hpp"
-#include "queue/survey.hpp"
 
 namespace jobq::queue {
 
