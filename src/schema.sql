@@ -53,7 +53,7 @@ SELECT jobq.require_preload();
 
 CREATE SEQUENCE jobq.job_number AS bigint;
 
-COMMENT ON SEQUENCE jobq.job_number IS 'ids of jobs, and their tags: the order among ready jobs';
+COMMENT ON SEQUENCE jobq.job_number IS 'ids of jobs';
 
 CREATE SEQUENCE jobq.queue_number AS bigint;
 

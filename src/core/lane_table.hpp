@@ -103,22 +103,23 @@ class LaneTable {
   void abort(Touch& touch);
   void abort_subtransaction(const Touch& touch);
 
+  // Whom a new lane may send away: a lane with jobs is made again by the next who comes there, so
+  // with more of them than there is room for nothing else would be done.
+  enum class Eviction { of_idle, of_any };
+
   // A place for a new lane, and its generation, for one builder: first this, then a snapshot that
   // is newer (in REPEATABLE READ too), then the last tags of the groups, then install. Nothing if
   // the key has a builder, or a lane that is not to be rebuilt; if no lane may go, one that no open
   // transaction has used; or if the transaction has taken rows of this one: its snapshots do not
   // show them.
-  // Whom a new lane may send away: a lane with jobs is made again by the next who comes there, so
-  // with more of them than there is room for nothing else would be done.
-  enum class Eviction { of_idle, of_any };
   std::optional<std::uint32_t> reserve(const Touch& touch, Eviction eviction = Eviction::of_any);
-  // Whether one with jobs may go, once in so long: lanes that nobody comes to must not stay for
-  // ever.
-  bool take_eviction(Tag clock, Tag rest);
   void remember(std::uint32_t at, std::uint64_t group, Tag last);
   void install(std::uint32_t at, const Backlog& backlog, Tag clock);
   void give_back(std::uint32_t at);
   bool is_being_built(const LaneKey& key) const;
+  // Whether a lane with jobs may be sent away, once in so long: one that nobody comes to must not
+  // stay for ever.
+  bool take_eviction(Tag clock, Tag rest);
 
   // What a builder has left out is learnt piece by piece, each in a snapshot newer than install, by
   // a transaction that has taken no rows of the lane; once all tags up to the start are read, all

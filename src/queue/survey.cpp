@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include <boost/container/static_vector.hpp>
 
@@ -52,16 +53,12 @@ std::vector<std::int32_t> priorities_in_ready(std::int64_t queue_id) {
   return priorities;
 }
 
-Stretch stretch_of(const core::Touch& touch) {
+// Nothing: it has no lane.
+std::optional<core::Tag> cursor_of(const core::Touch& touch) {
   return in_lanes([&](const core::LaneTable& table) {
     const core::Lane* lane = table.find(touch.key);
-    return Stretch{.priority = touch.key.priority,
-                   .from = lane != nullptr ? lane->cursor : core::kBeforeAll};
+    return lane != nullptr ? std::optional(lane->cursor) : std::nullopt;
   });
-}
-
-bool has_lane(const core::Touch& touch) {
-  return in_lanes([&](const core::LaneTable& table) { return table.find(touch.key) != nullptr; });
 }
 
 // Of the lanes that are known those matter that are to be made anew; the others have no rows yet
@@ -78,8 +75,9 @@ std::vector<Stretch> survey(std::int64_t queue_id, const Known& known) {
   for (std::int32_t priority : priorities) {
     core::Touch& touch = touch_of(queue_id, priority);
     open_lane(touch);
-    is_complete = is_complete && has_lane(touch);
-    stretches.push_back(stretch_of(touch));
+    std::optional<core::Tag> cursor = cursor_of(touch);
+    is_complete = is_complete && cursor.has_value();
+    stretches.push_back({.priority = priority, .from = cursor.value_or(core::kBeforeAll)});
   }
   if (is_complete)
     in_lanes([&](core::LaneTable& table) { table.end_survey(queue_name(queue_id), doubted); });
