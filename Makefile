@@ -5,7 +5,8 @@ MODULE_big = jobq
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control)
 
 # One word is one room: src/FLOOR/ROOM.cpp.
-CORE_ROOMS = back_off duration grace groups lane lane_table pace tokens upkeep verdict waiters
+CORE_ROOMS = back_off calendar cron cron_field cron_text due duration grace groups instants interval_text lane lane_table \
+    mistake pace timetable tokens upkeep verdict waiters
 PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
     memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
     text transaction turn value watch
