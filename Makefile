@@ -9,21 +9,25 @@ CORE_ROOMS = back_off calendar cron cron_field cron_text due duration grace grou
     mistake pace timetable tokens upkeep verdict waiters
 PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
     memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
-    text transaction turn value watch
+    text time_zone transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure group job key lane_builder \
     lane_check lane_states lanes line notes queue ready_line renew require_preload reschedule retry survey sweep tag token wait
+SCHEDULE_ROOMS = expression next_runs
 WORKER_ROOMS = caller chores health lane_keeper launcher manager roster step troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
 QUEUE_SQL_ROOMS = administer group enqueue claim renew complete wait fail cancel retry reschedule sweep counts lane_states views
+SCHEDULE_SQL_ROOMS = next_runs
 WORKER_SQL_ROOMS = health
 
 CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)
 PG_SRCS = $(PG_ROOMS:%=src/pg/%.cpp)
 QUEUE_SRCS = $(QUEUE_ROOMS:%=src/queue/%.cpp)
+SCHEDULE_SRCS = $(SCHEDULE_ROOMS:%=src/schedule/%.cpp)
 WORKER_SRCS = $(WORKER_ROOMS:%=src/worker/%.cpp)
-SRCS = src/jobq.cpp src/settings.cpp $(CORE_SRCS) $(PG_SRCS) $(QUEUE_SRCS) $(WORKER_SRCS)
-SQL_SRCS = src/schema.sql $(QUEUE_SQL_ROOMS:%=src/queue/%.sql) $(WORKER_SQL_ROOMS:%=src/worker/%.sql) src/grants.sql
+SRCS = src/jobq.cpp src/settings.cpp $(CORE_SRCS) $(PG_SRCS) $(QUEUE_SRCS) $(SCHEDULE_SRCS) $(WORKER_SRCS)
+SQL_SRCS = src/schema.sql $(QUEUE_SQL_ROOMS:%=src/queue/%.sql) $(SCHEDULE_SQL_ROOMS:%=src/schedule/%.sql) \
+    $(WORKER_SQL_ROOMS:%=src/worker/%.sql) src/grants.sql
 BRIDGE_SRCS = $(sort $(wildcard test/bridge/*.cpp))
 
 # Objects stand apart from the sources, so that two compilers can work on one checkout.

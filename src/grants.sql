@@ -63,7 +63,9 @@ TO jobq_worker;
 
 GRANT EXECUTE ON PROCEDURE jobq.wait, jobq.wait_any TO jobq_worker;
 
-GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.lane_states, jobq.health TO jobq_reader;
+GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.lane_states, jobq.health, jobq.next_runs TO jobq_reader;
+
+GRANT EXECUTE ON FUNCTION jobq.next_runs TO jobq_scheduler;
 
 GRANT SELECT ON
   jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers, jobq.lanes,

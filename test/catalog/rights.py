@@ -8,6 +8,7 @@ CALLERS = {
     **dict.fromkeys(['claim', 'claim_from', 'renew', 'renew_batch', 'complete', 'complete_batch', 'complete_and_claim', 'fail', 'snooze', 'sweep',
                      'wait', 'wait_any'], 'worker'),
     **dict.fromkeys(['queue_counts', 'lane_states', 'health'], 'reader'),
+    'next_runs': 'reader scheduler',
     **dict.fromkeys(['create_queue', 'alter_queue', 'drop_queue', 'pause_queue', 'resume_queue', 'purge_queue', 'set_group', 'cancel', 'retry',
                      'retry_dead', 'reschedule'], 'admin'),
     **dict.fromkeys(['queue_changed', 'require_preload', 'warn_if_nothing_runs'], 'owner')}
@@ -18,7 +19,7 @@ ROLES = ['producer', 'worker', 'reader', 'scheduler', 'admin']
 
 
 def may_call(role, name):
-    return {'admin': CALLERS[name] != 'owner', 'granted': name == 'enqueue'}.get(role, CALLERS[name] == role)
+    return {'admin': CALLERS[name] != 'owner', 'granted': name == 'enqueue'}.get(role, role in CALLERS[name].split())
 
 
 def may_read(role, name):

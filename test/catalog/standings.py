@@ -12,7 +12,8 @@ VALID = {
     'job_key_mode': 'replace', 'headers': '{}', 'max_jobs': '3', 'worker': 'worker', 'lease': '1 min', 'job_id': '<running>', 'attempt': '1',
     'job_ids': '{<running>}', 'attempts': '{1}', 'result': '{}', 'results': '[{}]', 'error': 'error', 'retry_in': '1 h', 'retry': 'true',
     'reason': 'reason', 'retry_base': '1 s', 'retry_cap': '1 s', 'keep_completed': '1 s', 'keep_dead': '1 s', 'force': 'true', 'exact': 'true',
-    'timeout': '0', 'ready': 'false', 'weight': '3'}
+    'timeout': '0', 'ready': 'false', 'weight': '3',
+    'schedule': '*/5 * * * *', 'count': '3', 'timezone': 'europe/berlin', 'after': '2026-03-28'}
 VALID_FOR = {('create_queue', 'queue'): 'tables new', ('retry', 'job_id'): '<dead>', ('reschedule', 'job_id'): '<delayed>'}
 
 FIXTURE = """

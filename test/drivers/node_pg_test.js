@@ -108,6 +108,7 @@ const calls = {
   wait: [async () => ({ queue: await withJob(), timeout: '30 s', ready: null }), (found) => assert.deepStrictEqual(found, [{ ready: true }])],
   wait_any: [async () => ({ queues: [await madeQueue(), await withJob()], timeout: '1 h', queue: null }),
     (found, given) => assert.deepStrictEqual(found, [{ queue: given.queues[1] }])],
+  next_runs: [() => ({ schedule: '0 12 * * *', count: 2, timezone: 'UTC', after: later() }), (found) => assert.strictEqual(found.length, 2)],
   lane_states: [async () => (await withJob()) && {}, (found) => assert.ok(found.some(({ highest }) => BigInt(highest) > 0n))],
   health: [() => ({}), ([{ check_name, ok }]) => assert.deepStrictEqual([check_name, ok], ['preloaded', true])],
   sweep: [() => ({ max_jobs: 100 }), (found) => assert.deepStrictEqual(Object.keys(found[0]), ['promoted', 'retried', 'died'])],

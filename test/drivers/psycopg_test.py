@@ -126,6 +126,7 @@ CALLS = {
     'reschedule': (lambda: dict(job_id=job(), run_at=later(), priority=9), value(True)),
     'wait': (lambda: dict(queue=with_job(), timeout=timedelta(seconds=30), ready=None), lambda rows, given: rows == [{'ready': True}]),
     'wait_any': (lambda: dict(queues=[made_queue(), with_job()], timeout='1 h', queue=None), lambda rows, given: rows == [{'queue': given['queues'][1]}]),
+    'next_runs': (lambda: dict(schedule='0 12 * * *', count=2, timezone='UTC', after=later()), lambda rows, given: len(rows) == 2),
     'lane_states': (lambda: with_job() and {}, lambda rows, given: any(row['highest'] > 0 for row in rows)),
     'health': (lambda: {}, lambda rows, given: rows[0] == {'check_name': 'preloaded', 'ok': True, 'message': rows[0]['message']}),
     'sweep': (lambda: dict(max_jobs=100), lambda rows, given: list(rows[0]) == ['promoted', 'retried', 'died']),
