@@ -8,16 +8,16 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control
 CORE_ROOMS = back_off calendar cron cron_field cron_text due duration grace groups instants interval_text lane lane_table \
     mistake pace timetable tokens upkeep verdict waiters
 PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
-    memory notify owner planner procedure random result_set sequence setting shared_memory sleep snapshot statement table \
+    memory notify owner planner procedure random result_set role sequence setting shared_memory sleep snapshot statement table \
     text time_zone transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure group job key lane_builder \
     lane_check lane_states lanes line notes queue ready_line renew require_preload reschedule retry survey sweep tag token wait
-SCHEDULE_ROOMS = expression next_runs
-WORKER_ROOMS = caller chores health lane_keeper launcher manager roster step troubles
+SCHEDULE_ROOMS = expression fire home next_runs runs schedule schedule_job
+WORKER_ROOMS = caller chores health lane_keeper launcher manager roster schedule_keeper step troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
 QUEUE_SQL_ROOMS = administer group enqueue claim renew complete wait fail cancel retry reschedule sweep counts lane_states views
-SCHEDULE_SQL_ROOMS = next_runs
+SCHEDULE_SQL_ROOMS = next_runs schedule_job fire home schedules
 WORKER_SQL_ROOMS = health
 
 CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)

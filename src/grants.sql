@@ -65,7 +65,12 @@ GRANT EXECUTE ON PROCEDURE jobq.wait, jobq.wait_any TO jobq_worker;
 
 GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.lane_states, jobq.health, jobq.next_runs TO jobq_reader;
 
-GRANT EXECUTE ON FUNCTION jobq.next_runs TO jobq_scheduler;
+GRANT EXECUTE ON FUNCTION
+  jobq.schedule_job, jobq.alter_schedule, jobq.unschedule, jobq.pause_schedule, jobq.resume_schedule,
+  jobq.run_schedule, jobq.next_runs
+TO jobq_scheduler;
+
+GRANT SELECT ON jobq.schedules, jobq.schedule_runs TO jobq_scheduler, jobq_reader;
 
 GRANT SELECT ON
   jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers, jobq.lanes,
@@ -74,7 +79,8 @@ TO jobq_reader;
 
 GRANT EXECUTE ON FUNCTION
   jobq.create_queue, jobq.alter_queue, jobq.drop_queue, jobq.pause_queue, jobq.resume_queue,
-  jobq.purge_queue, jobq.set_group, jobq.cancel, jobq.retry, jobq.retry_dead, jobq.reschedule
+  jobq.purge_queue, jobq.set_group, jobq.cancel, jobq.retry, jobq.retry_dead, jobq.reschedule,
+  jobq.adopt
 TO jobq_admin;
 
 -- The last thing that whoever creates the extension reads.

@@ -214,6 +214,76 @@ CREATE TABLE jobq.failure (
 
 COMMENT ON TABLE jobq.failure IS 'attempts that did not complete; pruned with their job';
 
+CREATE SEQUENCE jobq.schedule_number AS bigint;
+
+COMMENT ON SEQUENCE jobq.schedule_number IS 'ids of schedules, never used again';
+
+CREATE TABLE jobq.home (
+  home_id bigint PRIMARY KEY CHECK (home_id = 1),
+  system_identifier bigint NOT NULL,
+  database_oid oid NOT NULL
+);
+
+COMMENT ON TABLE jobq.home IS
+  'where the schedules are at home: a copy of them in another database rests until jobq.adopt()';
+
+-- All but handled_until, next_run_at, waiting and stopped is what somebody wants; those are how far
+-- it has come. next_run_at follows from the others: it is there to be found by.
+CREATE TABLE jobq.schedule (
+  schedule_id bigint PRIMARY KEY,
+  created_at timestamp with time zone NOT NULL,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  handled_until timestamp with time zone NOT NULL,
+  next_run_at timestamp with time zone,
+  waiting timestamp with time zone,
+  jitter bigint NOT NULL,
+  owner_oid oid NOT NULL,
+  max_attempts integer,
+  max_crashes integer,
+  priority smallint NOT NULL,
+  paused boolean NOT NULL,
+  name text NOT NULL UNIQUE,
+  owner_name text NOT NULL,
+  expression text NOT NULL,
+  timezone text NOT NULL,
+  overlap text NOT NULL CHECK (overlap IN ('skip', 'queue', 'allow')),
+  catch_up text NOT NULL CHECK (catch_up IN ('none', 'once', 'all')),
+  stopped text,
+  queue text NOT NULL,
+  task text NOT NULL,
+  group_key text,
+  payload jsonb NOT NULL,
+  headers jsonb
+) WITH (fillfactor = 70);
+
+CREATE INDEX schedule_next_run_at ON jobq.schedule (next_run_at, schedule_id)
+WHERE next_run_at IS NOT NULL;
+
+CREATE INDEX schedule_waiting ON jobq.schedule (schedule_id) WHERE waiting IS NOT NULL;
+
+COMMENT ON TABLE jobq.schedule IS
+  'rules that make jobs; jitter is microseconds; the instants up to handled_until are dealt with; waiting: one whose job is to be made when the last one has ended';
+
+CREATE TABLE jobq.schedule_run (
+  schedule_id bigint NOT NULL,
+  run_at timestamp with time zone NOT NULL,
+  until timestamp with time zone,
+  noted_at timestamp with time zone NOT NULL,
+  prune_at timestamp with time zone,
+  job_id bigint,
+  owner_oid oid NOT NULL,
+  name text NOT NULL,
+  state text NOT NULL CHECK (state IN ('enqueued', 'waiting', 'skipped', 'missed')),
+  reason text,
+  PRIMARY KEY (schedule_id, run_at)
+);
+
+CREATE INDEX schedule_run_prune_at ON jobq.schedule_run (prune_at) WHERE prune_at IS NOT NULL;
+
+COMMENT ON TABLE jobq.schedule_run IS
+  'what became of each instant of a schedule, once; until: of all instants from run_at to that one';
+
 SELECT pg_catalog.pg_extension_config_dump('jobq.job_number', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.queue_number', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.queue', '');
@@ -225,3 +295,7 @@ SELECT pg_catalog.pg_extension_config_dump('jobq.lease', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.finished', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.key', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.failure', '');
+SELECT pg_catalog.pg_extension_config_dump('jobq.schedule_number', '');
+SELECT pg_catalog.pg_extension_config_dump('jobq.home', '');
+SELECT pg_catalog.pg_extension_config_dump('jobq.schedule', '');
+SELECT pg_catalog.pg_extension_config_dump('jobq.schedule_run', '');

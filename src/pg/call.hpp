@@ -20,11 +20,13 @@ struct Parameter {
 
 class Call {
  public:
-  Call(FunctionCallInfo fcinfo, MemoryContext callers_memory)
-      : fcinfo_(fcinfo), callers_memory_(callers_memory) {}
+  Call(FunctionCallInfo fcinfo, MemoryContext callers_memory, Oid caller = InvalidOid)
+      : fcinfo_(fcinfo), callers_memory_(callers_memory), caller_(caller) {}
 
   FunctionCallInfo fcinfo() const { return fcinfo_; }
   MemoryContext callers_memory() const { return callers_memory_; }
+  // The role that calls; of procedures it is not known.
+  Oid caller() const { return caller_; }
 
   bool is_null(Parameter parameter) const { return fcinfo_->args[parameter.position].isnull; }
   Value value(Parameter parameter, Oid type) const;
@@ -59,6 +61,7 @@ class Call {
 
   FunctionCallInfo fcinfo_;
   MemoryContext callers_memory_;
+  Oid caller_;
 };
 
 } // namespace jobq::pg

@@ -28,7 +28,7 @@ Datum enter(FunctionCallInfo fcinfo, Access access, Datum (*body)(Call&)) {
     if (access != Access::reports) require_fitting_version();
     if (access == Access::writes) note_write();
 
-    Call call(fcinfo, CurrentMemoryContext);
+    Call call(fcinfo, CurrentMemoryContext, rights.caller());
     guarded<connect>();
     Datum result = body(call);
     guarded<finish>();

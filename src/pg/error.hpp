@@ -16,6 +16,8 @@ namespace jobq::pg {
 enum class SqlState : int {
   active_transaction = ERRCODE_ACTIVE_SQL_TRANSACTION,
   array_mismatch = ERRCODE_ARRAY_SUBSCRIPT_ERROR,
+  duplicate_object = ERRCODE_DUPLICATE_OBJECT,
+  insufficient_privilege = ERRCODE_INSUFFICIENT_PRIVILEGE,
   data_corrupted = ERRCODE_DATA_CORRUPTED,
   invalid_value = ERRCODE_INVALID_PARAMETER_VALUE,
   name_too_long = ERRCODE_NAME_TOO_LONG,

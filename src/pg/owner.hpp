@@ -14,6 +14,8 @@ class OwnerRights {
   OwnerRights(const OwnerRights&) = delete;
   OwnerRights& operator=(const OwnerRights&) = delete;
 
+  Oid caller() const { return caller_; }
+
  private:
   Oid caller_ = InvalidOid;
   int security_context_ = 0;

@@ -10,6 +10,9 @@ namespace jobq::pg {
 inline std::uint32_t my_database() { return MyDatabaseId; }
 inline int my_process_id() { return MyProcPid; }
 
+// The cluster that this server runs; a standby or a base backup has its primary's.
+inline std::int64_t system_identifier() { return static_cast<std::int64_t>(GetSystemIdentifier()); }
+
 // Among all that use shared memory, from 0: its own until it exits.
 inline int my_process() { return process_number(); }
 

@@ -10,7 +10,7 @@ namespace jobq::pg {
 
 namespace {
 
-constexpr std::size_t kMostParameters = 16;
+constexpr std::size_t kMostParameters = 32;
 
 struct Outcome {
   SPITupleTable* table;

@@ -32,12 +32,16 @@ inline Value boolean(bool truth) { return {BoolGetDatum(truth), false, BOOLOID};
 inline Value instant(TimestampTz when) {
   return {TimestampTzGetDatum(when), false, TIMESTAMPTZOID};
 }
+inline Value oid(Oid number) { return {ObjectIdGetDatum(number), false, OIDOID}; }
 // NULL for an instant or length that is "for ever".
 inline Value int8_or_null(std::optional<std::int64_t> number) {
   return number ? int8(*number) : null(INT8OID);
 }
 inline Value int4_or_null(std::optional<std::int32_t> number) {
   return number ? int4(*number) : null(INT4OID);
+}
+inline Value instant_or_null(std::optional<TimestampTz> when) {
+  return when ? instant(*when) : null(TIMESTAMPTZOID);
 }
 Value text(std::string_view bytes);
 

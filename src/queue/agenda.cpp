@@ -119,7 +119,7 @@ void lower_mark(Chore chore, core::Microseconds instant) {
     core::Mark& mark = entry.marks[place];
     bool is_earlier = instant < mark.instant;
     mark.lower(instant);
-    return is_earlier && chore == Chore::promote;
+    return is_earlier && (chore == Chore::promote || chore == Chore::fire);
   });
 }
 

@@ -14,8 +14,9 @@ namespace jobq::queue {
 // To be called once, by _PG_init while the server preloads its libraries.
 void request_agenda();
 
-enum class Chore { promote, rescue, prune };
-inline constexpr int kChoreCount = 3;
+enum class Chore { promote, rescue, prune, fire };
+inline constexpr int kChoreCount = 4;
+inline constexpr int kSweptCount = 3; // the first ones, which are lines
 
 // Producers of work, in this session's database. They raise nothing and may be called when a
 // transaction ends; a manager that must hear of it at once has its latch set.

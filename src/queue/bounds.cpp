@@ -5,6 +5,7 @@
 #include "core/lane.hpp"
 #include "pg/clock.hpp"
 #include "pg/error.hpp"
+#include "pg/text.hpp"
 
 namespace jobq::queue {
 
@@ -13,6 +14,7 @@ namespace {
 using pg::SqlState;
 
 constexpr std::string_view kReservedPrefix = "sql/";
+constexpr std::string_view kReservedKeyPrefix = "schedule/";
 
 void check_size(std::string_view text, const char* what, std::size_t most) {
   if (text.size() <= most) return;
@@ -60,6 +62,19 @@ std::string_view check_job_key(std::string_view key) {
   check_not_empty(key, "job_key");
   check_size(key, "job_key", kLongestKey);
   return key;
+}
+
+std::string_view check_free_job_key(std::string_view key) {
+  check_job_key(key);
+  if (key.starts_with(kReservedKeyPrefix))
+    pg::raise({.sqlstate = SqlState::invalid_value,
+               .message = "job_key \"" + std::string(pg::clip(key, 63)) + "\" is reserved",
+               .hint = "Choose a key that does not begin with \"schedule/\"."});
+  return key;
+}
+
+std::string job_key_of_schedule(std::string_view name) {
+  return std::string(kReservedKeyPrefix).append(name);
 }
 
 std::string_view check_group_key(std::string_view key) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/duration.hpp"
@@ -24,6 +25,9 @@ std::string_view check_name(std::string_view name, const char* what);
 std::string_view check_queue_name(std::string_view name);
 // A job's or group's key: at most 255 bytes; a job's is not empty.
 std::string_view check_job_key(std::string_view key);
+// The same for a new job: the keys that the jobs of schedules have are not to be had.
+std::string_view check_free_job_key(std::string_view key);
+std::string job_key_of_schedule(std::string_view name);
 std::string_view check_group_key(std::string_view key);
 
 std::int32_t check_max_jobs(std::int32_t max_jobs, std::int32_t most);

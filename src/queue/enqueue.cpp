@@ -1,4 +1,6 @@
 // Producers: a job comes to exist, in the caller's transaction.
+#include "queue/enqueue.hpp"
+
 #include <span>
 #include <string>
 
@@ -10,7 +12,6 @@
 #include "pg/sequence.hpp"
 #include "pg/table.hpp"
 #include "pg/text.hpp"
-#include "queue/bounds.hpp"
 #include "queue/job.hpp"
 #include "queue/key.hpp"
 #include "queue/line.hpp"
@@ -22,24 +23,6 @@
 namespace jobq::queue {
 
 namespace {
-
-enum class KeyMode { keep, replace, preserve_run_at, reject };
-
-// What the caller asked for; all jobs of a batch share it but for the payload.
-struct Order {
-  std::string_view task;
-  pg::Value payload; // of a batch: the array
-  std::string_view queue;
-  std::int32_t priority = kDefaultPriority;
-  std::optional<TimestampTz> run_at;
-  std::optional<std::int32_t> max_attempts;
-  std::optional<std::int32_t> max_crashes;
-  pg::Value group_key = pg::null(TEXTOID);
-  pg::Value headers = pg::null(JSONBOID);
-  std::optional<std::string_view> job_key;
-  KeyMode mode = KeyMode::keep;
-  TimestampTz now = 0;
-};
 
 constexpr pg::Parameter kTask{0, "task"};
 constexpr pg::Parameter kPayload{1, "payload"};
@@ -100,7 +83,7 @@ Order read_single(const pg::Call& call) {
   order.payload = call.is_null(kPayload) ? pg::empty_json_object() : call.value(kPayload, JSONBOID);
   order.headers = call.value(kHeaders, JSONBOID);
   order.job_key = call.text_or_null(kJobKey);
-  if (order.job_key) check_job_key(*order.job_key);
+  if (order.job_key) check_free_job_key(*order.job_key);
   order.mode = check_mode(call.text_or_null(kJobKeyMode).value_or("keep"));
   return order;
 }
@@ -168,11 +151,6 @@ bool replace_running(std::int64_t holder, std::int64_t job_id) {
   return true;
 }
 
-struct Enqueued {
-  std::int64_t job_id;
-  bool is_created;
-};
-
 // Each turn of the loop means that another transaction ended the job, or moved it, between two
 // looks at it and has committed.
 Enqueued enqueue_keyed(const Order& order, const Queue& queue, std::int64_t job_id) {
@@ -190,19 +168,10 @@ Enqueued enqueue_keyed(const Order& order, const Queue& queue, std::int64_t job_
   return {.job_id = job_id, .is_created = true};
 }
 
-Enqueued enqueue_one(const pg::Call& call) {
-  Order order = read_single(call);
-  Queue queue = share_or_make_queue(order.queue);
-  std::int64_t job_id = pg::next_number(kJobNumber);
-  if (order.job_key) return enqueue_keyed(order, queue, job_id);
-  insert_one(order, queue, job_id);
-  return {.job_id = job_id, .is_created = true};
-}
-
-Datum enqueue(pg::Call& call) { return call.returns(enqueue_one(call).job_id); }
+Datum enqueue(pg::Call& call) { return call.returns(enqueue_order(read_single(call)).job_id); }
 
 Datum enqueue_unique(pg::Call& call) {
-  Enqueued enqueued = enqueue_one(call);
+  Enqueued enqueued = enqueue_order(read_single(call));
   pg::ResultSet set(call);
   set.add({pg::int8(enqueued.job_id), pg::boolean(enqueued.is_created)});
   return set.done();
@@ -228,6 +197,14 @@ Datum enqueue_batch(pg::Call& call) {
 }
 
 } // namespace
+
+Enqueued enqueue_order(const Order& order) {
+  Queue queue = share_or_make_queue(order.queue);
+  std::int64_t job_id = pg::next_number(kJobNumber);
+  if (order.job_key) return enqueue_keyed(order, queue, job_id);
+  insert_one(order, queue, job_id);
+  return {.job_id = job_id, .is_created = true};
+}
 
 JOBQ_WRITING(jobq_enqueue, enqueue)
 JOBQ_WRITING(jobq_enqueue_unique, enqueue_unique)

@@ -33,8 +33,11 @@ QueueNote& note_on(std::int64_t queue_id) {
 }
 
 // Of the whole transaction: to look too early, for a row that a savepoint took back, is no harm.
-constexpr std::array<core::Microseconds, kChoreCount> kNothing = {core::kForever, core::kForever,
-                                                                  core::kForever};
+constexpr std::array<core::Microseconds, kChoreCount> kNothing = [] {
+  std::array<core::Microseconds, kChoreCount> nothing{};
+  nothing.fill(core::kForever);
+  return nothing;
+}();
 std::array<core::Microseconds, kChoreCount> earliest = kNothing;
 bool has_copied = false;
 

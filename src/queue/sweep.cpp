@@ -232,7 +232,7 @@ Swept prune(const pg::Rows& rows, Rows chosen, TimestampTz) {
 }
 
 // In the order of Chore.
-constexpr std::array<Task, kChoreCount> kTasks = {{{.verb = "promote",
+constexpr std::array<Task, kSweptCount> kTasks = {{{.verb = "promote",
                                                     .line = DelayedTable::shape,
                                                     .find = find_due,
                                                     .work = promote,

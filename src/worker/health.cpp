@@ -15,6 +15,7 @@
 #include "pg/transaction.hpp"
 #include "queue/agenda.hpp"
 #include "queue/lane_states.hpp"
+#include "schedule/home.hpp"
 #include "settings.hpp"
 #include "worker/roster.hpp"
 
@@ -31,6 +32,11 @@ constinit pg::Statement
     expired_leases("SELECT pg_catalog.count(*), pg_catalog.min(l.expires_at) FROM jobq.lease AS l"
                    " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) l.job_id"
                    " WHERE l.expires_at OPERATOR(pg_catalog.<) $1");
+
+constinit pg::Statement schedules_in_all(
+    "SELECT pg_catalog.count(*), pg_catalog.count(stopped), pg_catalog.min(name) FILTER (WHERE"
+    " stopped IS NOT NULL), (SELECT t.stopped FROM jobq.schedule AS t WHERE t.stopped IS NOT NULL"
+    " ORDER BY t.name LIMIT 1), pg_catalog.min(next_run_at) FROM jobq.schedule");
 
 // A standby's feedback holds a snapshot without a transaction of its own.
 constinit pg::Statement
@@ -139,6 +145,25 @@ Finding look_at_leases() {
                      seconds(age(*expires_at)) + " ago, and are not swept yet"};
 }
 
+Finding look_at_schedules() {
+  pg::Rows rows = schedules_in_all.run_freely({});
+  std::string count = std::to_string(rows.int8(0, 0)) + " schedules";
+  std::int64_t stopped = rows.int8(0, 1);
+  std::optional<TimestampTz> due = rows.int8_or_null(0, 4);
+  if (rows.int8(0, 0) > 0 && !schedule::is_home())
+    return {.is_ok = false,
+            .message = count + " rest, since they came here by a restored dump or a clone: "
+                               "jobq.adopt() lets them run here"};
+  if (stopped > 0)
+    return {.is_ok = false,
+            .message = std::to_string(stopped) + " of " + count + " stopped, \"" +
+                       std::string(rows.text(0, 2)) +
+                       "\" because: " + std::string(rows.text(0, 3))};
+  if (due && *due < pg::now() && age(*due) >= kLate)
+    return {.is_ok = false, .message = "a schedule is due for " + seconds(age(*due))};
+  return {.is_ok = true, .message = count + ", none stopped, none late"};
+}
+
 // A locked table is a finding, not a reason to hang: whoever asks is in a hurry.
 void report_table(Report& report, std::string_view check, Finding (*look)()) {
   Finding finding{};
@@ -210,6 +235,7 @@ Datum health(pg::Call& call) {
   if (is_fit) {
     report_table(report, "due jobs", look_at_due_jobs);
     report_table(report, "expired leases", look_at_leases);
+    report_table(report, "schedules", look_at_schedules);
   }
   report_snapshots(report);
   report_prepared(report);

@@ -18,6 +18,7 @@
 #include "worker/chores.hpp"
 #include "worker/lane_keeper.hpp"
 #include "worker/roster.hpp"
+#include "worker/schedule_keeper.hpp"
 #include "worker/step.hpp"
 
 namespace jobq::worker {
@@ -46,6 +47,8 @@ class Manager {
     pg::look_at_clocks();
     do_chores();
     if (caller_.is_due(pg::monotonic_now())) caller_.work();
+    schedules_.look_at_clock();
+    if (schedules_.is_due(pg::monotonic_now())) schedules_.work();
     if (lanes_.is_due(pg::monotonic_now())) lanes_.work();
     queue::note_sweep(pg::now());
     return until_next();
@@ -55,6 +58,7 @@ class Manager {
   void forgive() {
     for (ChoreKeeper& chore : chores_) chore.forgive();
     caller_.forgive();
+    schedules_.forgive();
     lanes_.forgive();
   }
 
@@ -106,6 +110,7 @@ class Manager {
   void forget() {
     for (ChoreKeeper& chore : chores_) chore.look_again();
     queue::unread_marks();
+    schedules_.look_again();
     lanes_.look_again();
   }
 
@@ -116,12 +121,13 @@ class Manager {
     core::Microseconds now = pg::monotonic_now();
     core::Microseconds next = settings::longest_rest();
     for (const ChoreKeeper& chore : chores_) next = std::min(next, chore.wait_at(now));
-    return std::min({next, caller_.wait_at(now), lanes_.wait_at(now)});
+    return std::min({next, caller_.wait_at(now), schedules_.wait_at(now), lanes_.wait_at(now)});
   }
 
-  std::array<ChoreKeeper, queue::kChoreCount> chores_ = {
+  std::array<ChoreKeeper, queue::kSweptCount> chores_ = {
       ChoreKeeper(Chore::promote), ChoreKeeper(Chore::rescue), ChoreKeeper(Chore::prune)};
   Caller caller_;
+  ScheduleKeeper schedules_;
   LaneKeeper lanes_;
   bool has_settings_ = false;
   bool is_pausing_ = false;

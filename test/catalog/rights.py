@@ -9,12 +9,15 @@ CALLERS = {
                      'wait', 'wait_any'], 'worker'),
     **dict.fromkeys(['queue_counts', 'lane_states', 'health'], 'reader'),
     'next_runs': 'reader scheduler',
+    **dict.fromkeys(['schedule_job', 'alter_schedule', 'unschedule', 'pause_schedule', 'resume_schedule', 'run_schedule'], 'scheduler'),
     **dict.fromkeys(['create_queue', 'alter_queue', 'drop_queue', 'pause_queue', 'resume_queue', 'purge_queue', 'set_group', 'cancel', 'retry',
-                     'retry_dead', 'reschedule'], 'admin'),
-    **dict.fromkeys(['queue_changed', 'require_preload', 'warn_if_nothing_runs'], 'owner')}
+                     'retry_dead', 'reschedule', 'adopt'], 'admin'),
+    **dict.fromkeys(['queue_changed', 'require_preload', 'warn_if_nothing_runs', 'fire_schedules'], 'owner')}
 READERS = {
     **dict.fromkeys(['jobs', 'history', 'dead_jobs', 'failures', 'queues', 'workers', 'lanes', 'groups'], 'reader'),
-    **dict.fromkeys(['queue', 'group_weight', 'job', 'ready', 'delayed', 'lease', 'finished', 'key', 'failure', 'job_number', 'queue_number'], 'owner')}
+    **dict.fromkeys(['schedules', 'schedule_runs'], 'reader scheduler'),
+    **dict.fromkeys(['queue', 'group_weight', 'job', 'ready', 'delayed', 'lease', 'finished', 'key', 'failure', 'home', 'schedule', 'schedule_run',
+                     'job_number', 'queue_number', 'schedule_number'], 'owner')}
 ROLES = ['producer', 'worker', 'reader', 'scheduler', 'admin']
 
 
@@ -23,11 +26,13 @@ def may_call(role, name):
 
 
 def may_read(role, name):
-    return READERS[name] == 'reader' and role in ('reader', 'admin')
+    return READERS[name] != 'owner' and (role == 'admin' or role in READERS[name].split())
 
 
 def judge(role, statement, error, is_allowed):
-    if is_allowed == bool(error and error.sqlstate == '42501'):
+    # Who may call a function is told apart from whose schedule it is.
+    is_refused = bool(error and error.sqlstate == '42501' and 'must be owner of schedule' not in said(error))
+    if is_allowed == is_refused:
         yield f'{role}: {statement}: {said(error)}'
 
 

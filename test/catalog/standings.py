@@ -13,8 +13,10 @@ VALID = {
     'job_ids': '{<running>}', 'attempts': '{1}', 'result': '{}', 'results': '[{}]', 'error': 'error', 'retry_in': '1 h', 'retry': 'true',
     'reason': 'reason', 'retry_base': '1 s', 'retry_cap': '1 s', 'keep_completed': '1 s', 'keep_dead': '1 s', 'force': 'true', 'exact': 'true',
     'timeout': '0', 'ready': 'false', 'weight': '3',
-    'schedule': '*/5 * * * *', 'count': '3', 'timezone': 'europe/berlin', 'after': '2026-03-28'}
-VALID_FOR = {('create_queue', 'queue'): 'tables new', ('retry', 'job_id'): '<dead>', ('reschedule', 'job_id'): '<delayed>'}
+    'schedule': '*/5 * * * *', 'count': '3', 'timezone': 'europe/berlin', 'after': '2026-03-28', 'name': 'tables',
+    'overlap': 'queue', 'catch_up': 'all', 'starts_at': '2026-01-01', 'ends_at': '2099-01-01', 'jitter': '1 s', 'now': '2026-01-01',
+    'undisturbed_since': '2026-01-01'}
+VALID_FOR = {('schedule_job', 'name'): 'tables new', ('create_queue', 'queue'): 'tables new', ('retry', 'job_id'): '<dead>', ('reschedule', 'job_id'): '<delayed>'}
 
 FIXTURE = """
 CREATE FUNCTION pg_temp.fresh() RETURNS TABLE (standing text, id bigint) LANGUAGE plpgsql AS $$
@@ -25,7 +27,7 @@ BEGIN
     FOR line IN SELECT oid::regclass FROM pg_class WHERE relnamespace = 'jobq'::regnamespace AND relkind IN ('r', 'p') LOOP
         EXECUTE format('DELETE FROM %s', line);
     END LOOP;
-    PERFORM jobq.create_queue('tables', retry_base => '0'), jobq.enqueue('task');
+    PERFORM jobq.create_queue('tables', retry_base => '0'), jobq.enqueue('task'), jobq.schedule_job('tables', '@hourly', 'task', overlap => 'allow');
     FOREACH standing IN ARRAY ARRAY['completed', 'pruned', 'dead', 'replaced', 'expired', 'running'] LOOP
         PERFORM jobq.enqueue(standing, queue => 'tables', job_key => standing);
         SELECT job_id INTO id FROM jobq.claim('tables');

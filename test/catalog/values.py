@@ -88,5 +88,5 @@ class Matrix:
                 yield 'accepted'
         elif parameter.type == 'jsonb' and VALID[parameter.name].startswith('[') and not value.startswith('['):
             yield f'22023 {parameter.name} must be a JSON array'
-        elif parameter.type == 'timestamptz' and 'infinity' in value:
+        elif parameter.type == 'timestamptz' and 'infinity' in value and (parameter.name, value) not in (('starts_at', '-infinity'), ('ends_at', 'infinity')):
             yield f'22023 {parameter.name} must be finite'

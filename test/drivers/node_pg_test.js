@@ -65,6 +65,18 @@ function batch() {
   return { task: rest.task, payloads: JSON.stringify([1, 'two', { three: 3 }]), ...rest };
 }
 
+const schedule = (name) => ({
+  name, schedule: '0 12 * * *', task: 'work', payload: { a: 1 }, queue: Q, timezone: 'Europe/Berlin', overlap: 'allow', catch_up: 'none',
+  starts_at: null, ends_at: new Date(Date.now() + 864e6), jitter: '5 s', priority: 3, max_attempts: 4, max_crashes: 2, group_key: 'tenant',
+  headers: { trace: 'x' },
+});
+
+async function madeSchedule() {
+  const name = freshName();
+  await one('SELECT jobq.schedule_job($1, $2, $3)', name, '@daily', 'work');
+  return name;
+}
+
 const value = (expected) => (found) => assert.deepStrictEqual(found.map((row) => Object.values(row)), [[expected]]);
 const oneRow = (found) => assert.strictEqual(found.length, 1);
 const sorted = (list) => list.map(BigInt).sort((a, b) => (a < b ? -1 : 1));
@@ -108,6 +120,13 @@ const calls = {
   wait: [async () => ({ queue: await withJob(), timeout: '30 s', ready: null }), (found) => assert.deepStrictEqual(found, [{ ready: true }])],
   wait_any: [async () => ({ queues: [await madeQueue(), await withJob()], timeout: '1 h', queue: null }),
     (found, given) => assert.deepStrictEqual(found, [{ queue: given.queues[1] }])],
+  schedule_job: [() => schedule(freshName()), (found) => assert.ok(BigInt(found[0].schedule_job) > 0n)],
+  alter_schedule: [async () => schedule(await madeSchedule()), oneRow],
+  unschedule: [async () => ({ name: await madeSchedule() }), value(true)],
+  pause_schedule: [async () => ({ name: await madeSchedule() }), oneRow],
+  resume_schedule: [async () => ({ name: await madeSchedule() }), oneRow],
+  run_schedule: [async () => ({ name: await madeSchedule() }), oneRow],
+  adopt: [() => ({}), oneRow],
   next_runs: [() => ({ schedule: '0 12 * * *', count: 2, timezone: 'UTC', after: later() }), (found) => assert.strictEqual(found.length, 2)],
   lane_states: [async () => (await withJob()) && {}, (found) => assert.ok(found.some(({ highest }) => BigInt(highest) > 0n))],
   health: [() => ({}), ([{ check_name, ok }]) => assert.deepStrictEqual([check_name, ok], ['preloaded', true])],

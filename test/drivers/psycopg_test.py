@@ -77,6 +77,19 @@ def batch(**more):
     return {key: values[key] for key in ('task', 'payloads', 'queue', 'priority', 'run_at', 'delay', 'max_attempts', 'max_crashes', 'group_key', 'headers')}
 
 
+def schedule(**more):
+    values = dict(name=fresh_queue(), schedule='0 12 * * *', task='work', payload=Jsonb({'a': 1}), queue=Q, timezone='Europe/Berlin', overlap='allow',
+                  catch_up='none', starts_at=None, ends_at=later() + timedelta(days=9), jitter=timedelta(seconds=5), priority=3, max_attempts=4,
+                  max_crashes=2, group_key='tenant', headers=Jsonb({'trace': 'x'}))
+    return {**values, **more}
+
+
+def made_schedule():
+    name = fresh_queue()
+    db.execute('SELECT jobq.schedule_job(%s, %s, %s)', (name, '@daily', 'work'))
+    return name
+
+
 def tokens(*pairs):
     return dict(job_ids=[p[0] for p in pairs], attempts=[p[1] for p in pairs])
 
@@ -126,6 +139,13 @@ CALLS = {
     'reschedule': (lambda: dict(job_id=job(), run_at=later(), priority=9), value(True)),
     'wait': (lambda: dict(queue=with_job(), timeout=timedelta(seconds=30), ready=None), lambda rows, given: rows == [{'ready': True}]),
     'wait_any': (lambda: dict(queues=[made_queue(), with_job()], timeout='1 h', queue=None), lambda rows, given: rows == [{'queue': given['queues'][1]}]),
+    'schedule_job': (lambda: schedule(), lambda rows, given: isinstance(list(rows[0].values())[0], int)),
+    'alter_schedule': (lambda: schedule(name=made_schedule()), lambda rows, given: len(rows) == 1),
+    'unschedule': (lambda: dict(name=made_schedule()), value(True)),
+    'pause_schedule': (lambda: dict(name=made_schedule()), lambda rows, given: len(rows) == 1),
+    'resume_schedule': (lambda: dict(name=made_schedule()), lambda rows, given: len(rows) == 1),
+    'run_schedule': (lambda: dict(name=made_schedule()), lambda rows, given: isinstance(list(rows[0].values())[0], int)),
+    'adopt': (lambda: {}, lambda rows, given: len(rows) == 1),
     'next_runs': (lambda: dict(schedule='0 12 * * *', count=2, timezone='UTC', after=later()), lambda rows, given: len(rows) == 2),
     'lane_states': (lambda: with_job() and {}, lambda rows, given: any(row['highest'] > 0 for row in rows)),
     'health': (lambda: {}, lambda rows, given: rows[0] == {'check_name': 'preloaded', 'ok': True, 'message': rows[0]['message']}),

@@ -1,0 +1,55 @@
+// Firing: what is due is enqueued, in the transaction that moves the schedule on. Any number of
+// processes may fire at once: each schedule is locked by one of them, and the key of its runs
+// stands behind that.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/due.hpp"
+#include "schedule/schedule.hpp"
+
+namespace jobq::schedule {
+
+// When things happen: what is due by now, of which what came before `undisturbed_since` is late;
+// the server started at `started_at`, which is the instant of @reboot.
+struct Clock {
+  TimestampTz now = 0;
+  TimestampTz undisturbed_since = 0;
+  TimestampTz started_at = 0;
+};
+Clock read_clock();
+
+struct Fired {
+  std::int64_t schedules = 0;
+  bool is_home = true;      // false: they rest
+  bool is_any_left = false; // due, or waiting for a job's end: to be looked at again soon
+  bool is_last = true;      // nothing more was due
+  std::optional<TimestampTz> next = std::nullopt;
+};
+
+// What has been passed over until this is cleared: what somebody had locked, and what still waits
+// for a job's end.
+struct Passed {
+  std::vector<std::int64_t> locked = {};
+  std::vector<std::int64_t> waiting = {};
+};
+
+// A page of what is due, in the caller's transaction. A schedule that cannot fire stops with its
+// reason, and holds up no other.
+Fired fire_page(const Clock& clock, Passed& passed);
+
+// Looks at a page of schedules, those after this id, whether they stand as their words, the clock
+// and the server's time zones say; returns the last id, nothing after the last page.
+std::optional<std::int64_t> check_page(const Clock& clock, std::int64_t after);
+
+// Enqueues the schedule's job at once; raises 55000 if overlap is not allowed and one is live.
+std::int64_t fire_now(const Schedule& schedule, TimestampTz now);
+
+// The schedule is about to change or to go: its instants up to now that nobody dealt with are
+// missed for that reason, and none waits.
+void settle_instants(Schedule& schedule, TimestampTz now, std::string_view reason);
+
+} // namespace jobq::schedule
