@@ -1,5 +1,5 @@
-# The processes of bench/flat: producers and claimers that note when they did what. All instants are the machine's
-# monotonic clock, the same in each process.
+# The processes of bench/flat, which are the load of bench/punctual as well: producers and claimers that note when they did
+# what. All instants are the machine's monotonic clock, the same in each process.
 
 import array
 import signal

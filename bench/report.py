@@ -1,5 +1,5 @@
-# How bench/flat and bench/fair show what they found besides their tables: rows of JSON, and a chart. It is drawn by
-# matplotlib, which is kept well, draws honest logarithmic axes and writes SVG; only those who ask for a chart need it.
+# How bench/flat, bench/fair and bench/punctual show what they found besides their tables: rows of JSON, and a chart. It is
+# drawn by matplotlib, which is kept well, draws honest logarithmic axes and writes SVG; only those who ask for a chart need it.
 
 import argparse
 import json
@@ -102,6 +102,12 @@ def scale(set_scale, axis, log):
     if log:
         set_scale("log")
         axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter("{x:g}")
+        axis.set_minor_formatter(lambda x, _: f"{x:g}" if has_room(axis, x) else "")
     else:
         axis.axes.set(**{f"{axis.axis_name}lim": (0, None)})
+
+
+def has_room(axis, x):
+    """Whether a number between two powers of ten gets a label: each in one decade, 2 and 5 in several."""
+    low, high = axis.get_view_interval()
+    return high < 10 * low or f"{x:e}"[0] in "25"

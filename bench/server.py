@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+import getpass
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -51,22 +53,37 @@ def kill_group(process):
 
 
 @contextlib.contextmanager
-def private_server(settings):
-    """A server with these settings (a text) that is gone afterwards, also after Ctrl-C or SIGTERM."""
+def private_server(settings, extensions=()):
+    """A server with these settings (a text), and with these of Debian's extensions, that is gone afterwards, also after
+    Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = run([DEV_SERVER, "new", "bench"]).strip()
     try:
         conf = pathlib.Path(folder) / "bench.conf"
         conf.write_text(settings)
-        run([DEV_SERVER, "-d", folder, "up", conf])
+        run([DEV_SERVER, "-d", folder, "tree"])
+        for extension in extensions:
+            unpack_extension(folder, extension)
+        run([DEV_SERVER, "-d", folder, "init", conf])
+        run([DEV_SERVER, "-d", folder, "start"])
         yield Server(folder)
     finally:
         run([DEV_SERVER, "-d", folder, "remove"])
 
 
-def chosen_server(folder, settings):
-    """The server that runs in this folder, which stays; without a folder a private one with these settings."""
-    return contextlib.nullcontext(Server(folder)) if folder else private_server(settings)
+def unpack_extension(folder, extension):
+    """Puts the files of Debian's package of this extension into the server's tree; nothing is installed on the machine."""
+    bindir = pathlib.Path(run([DEV_SERVER, "-d", folder, "bindir"]).strip())
+    with tempfile.TemporaryDirectory() as download:
+        run(["apt-get", "-qq", "-o", f"APT::Sandbox::User={getpass.getuser()}", "download",
+             f"postgresql-{bindir.parent.name}-{extension}"], cwd=download)
+        for package in pathlib.Path(download).glob("*.deb"):
+            run(["dpkg", "-x", package, pathlib.Path(folder) / "root"])
+
+
+def chosen_server(folder, settings, extensions=()):
+    """The server that runs in this folder, which stays; without a folder a private one with these settings and extensions."""
+    return contextlib.nullcontext(Server(folder)) if folder else private_server(settings, extensions)
 
 
 def process_stat(pid):

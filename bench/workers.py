@@ -1,4 +1,4 @@
-# The processes of bench/wake, and what those of bench/flat and bench/fair have in common with them: a connection of their own,
+# The processes of bench/wake, and what those of the other measurements have in common with them: a connection of their own,
 # statements prepared in it, and a pipe by which they tell their parent what they saw. They use libpq as psycopg wraps it,
 # without psycopg's own layers: those cost as much as a wake-up.
 
@@ -74,6 +74,11 @@ def jobs_in(row):
     """How many jobs a claim brought; that of many brings them as one row of arrays."""
     first = next(iter(row.values())) if row else None
     return first.count(b",") + 1 if first else 0
+
+
+def words(array):
+    """The elements of an array of numbers or plain words, as the server writes it."""
+    return array.decode()[1:-1].split(",")
 
 
 class Worker:
