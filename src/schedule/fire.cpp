@@ -144,6 +144,11 @@ bool is_changed(const Schedule& now, const Schedule& before) {
          now.waiting != before.waiting || now.owner_name != before.owner_name;
 }
 
+// Only when it was wrong, or the clock fell back: whoever fires looks for the next one anyway.
+bool is_sooner(const Schedule& now, const Schedule& before) {
+  return now.next_run_at && (!before.next_run_at || *now.next_run_at < *before.next_run_at);
+}
+
 enum class Outcome { done, waits, locked };
 
 // Locked is what it needs, by somebody else: it is due still.
@@ -153,6 +158,7 @@ Outcome try_to_fire(const Schedule& schedule, const Clock& clock) {
     Schedule moved = schedule;
     fire(moved, clock);
     if (is_changed(moved, schedule)) advance(moved);
+    if (is_sooner(moved, schedule)) queue::note_instant(queue::Chore::fire, *moved.next_run_at);
     if (moved.waiting) outcome = Outcome::waits;
   });
   if (!error) return outcome;
@@ -193,7 +199,7 @@ Datum fire_schedules(pg::Call& call) {
   std::int64_t schedules = 0;
   Passed passed;
   for (bool is_last = false; !is_last;) {
-    Fired fired = fire_page(clock, passed);
+    Fired fired = fire_page(clock, DT_NOBEGIN, passed);
     schedules += fired.schedules;
     is_last = fired.is_last;
   }
@@ -213,18 +219,19 @@ Clock read_clock() {
           .started_at = pg::server_start()};
 }
 
-Fired fire_page(const Clock& clock, Passed& passed) {
+Fired fire_page(const Clock& clock, TimestampTz from, Passed& passed) {
   Fired fired;
   if (!is_home()) {
     fired.is_home = !is_any_schedule();
     return fired;
   }
   bool is_more = fire_all(lock_waiting(passed.waiting), clock, passed, fired);
-  is_more |= fire_all(lock_due(clock.now, passed.locked), clock, passed, fired);
+  is_more |= fire_all(lock_due(from, clock.now, passed.locked), clock, passed, fired);
   fired.is_last = !is_more;
-  std::optional<TimestampTz> first = earliest_run(DT_NOBEGIN);
-  fired.is_any_left = !passed.waiting.empty() || (first && *first <= clock.now);
-  fired.next = is_more ? clock.now : earliest_run(clock.now);
+  fired.lowest = earliest_run(from);
+  bool is_any_due = fired.lowest && *fired.lowest <= clock.now;
+  fired.is_any_left = is_any_due || !passed.waiting.empty();
+  fired.next = is_more ? clock.now : earliest_run(clock.now + 1);
   return fired;
 }
 

@@ -27,7 +27,8 @@ struct Fired {
   bool is_home = true;      // false: they rest
   bool is_any_left = false; // due, or waiting for a job's end: to be looked at again soon
   bool is_last = true;      // nothing more was due
-  std::optional<TimestampTz> next = std::nullopt;
+  std::optional<TimestampTz> next = std::nullopt;   // to be looked at then
+  std::optional<TimestampTz> lowest = std::nullopt; // the first next_run_at that can be seen
 };
 
 // What has been passed over until this is cleared: what somebody had locked, and what still waits
@@ -38,8 +39,9 @@ struct Passed {
 };
 
 // A page of what is due, in the caller's transaction. A schedule that cannot fire stops with its
-// reason, and holds up no other.
-Fired fire_page(const Clock& clock, Passed& passed);
+// reason, and holds up no other. Below `from` there is nothing to see: what is gone stays in the
+// index as long as an old snapshot pins it, and need not be walked over.
+Fired fire_page(const Clock& clock, TimestampTz from, Passed& passed);
 
 // Looks at a page of schedules, those after this id, whether they stand as their words, the clock
 // and the server's time zones say; returns the last id, nothing after the last page.

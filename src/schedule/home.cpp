@@ -38,9 +38,9 @@ void settle_now() {
 
 Datum adopt(pg::Call& call) {
   if (is_home()) return call.returns_nothing();
+  settle_now();
   find_owners.run_freely({});
   find_owners_of_runs.run_freely({});
-  settle_now();
   queue::note_instant(queue::Chore::fire, 0);
   return call.returns_nothing();
 }

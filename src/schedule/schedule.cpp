@@ -21,7 +21,8 @@ constinit pg::Statement by_name("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.sche
 
 // A page of these is worked off in one transaction.
 constinit pg::Statement due("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.schedule"
-                            " WHERE next_run_at OPERATOR(pg_catalog.<=) $1"
+                            " WHERE next_run_at OPERATOR(pg_catalog.>=) $3"
+                            " AND next_run_at OPERATOR(pg_catalog.<=) $1"
                             " AND schedule_id OPERATOR(pg_catalog.<>) ALL ($2)"
                             " ORDER BY next_run_at, schedule_id LIMIT 50 FOR UPDATE SKIP LOCKED");
 
@@ -36,7 +37,7 @@ constinit pg::Statement after_id("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.sch
 
 constinit pg::Statement
     earliest("SELECT next_run_at FROM jobq.schedule"
-             " WHERE next_run_at OPERATOR(pg_catalog.>) $1 ORDER BY next_run_at LIMIT 1");
+             " WHERE next_run_at OPERATOR(pg_catalog.>=) $1 ORDER BY next_run_at LIMIT 1");
 
 constinit pg::Statement any("SELECT FROM jobq.schedule LIMIT 1");
 
@@ -171,8 +172,9 @@ Schedule require_schedule(std::string_view name) {
              .hint = "Make it with jobq.schedule_job; jobq.schedules shows those that are there."});
 }
 
-std::vector<Schedule> lock_due(TimestampTz now, const std::vector<std::int64_t>& passed) {
-  return all_of(due.run({pg::instant(now), pg::int8_array(passed)}));
+std::vector<Schedule> lock_due(TimestampTz from, TimestampTz now,
+                               const std::vector<std::int64_t>& passed) {
+  return all_of(due.run({pg::instant(now), pg::int8_array(passed), pg::instant(from)}));
 }
 
 std::vector<Schedule> lock_waiting(const std::vector<std::int64_t>& passed) {
@@ -183,8 +185,8 @@ std::vector<Schedule> lock_after(std::int64_t schedule_id) {
   return all_of(after_id.run({pg::int8(schedule_id)}));
 }
 
-std::optional<TimestampTz> earliest_run(TimestampTz after) {
-  pg::Rows rows = earliest.run({pg::instant(after)});
+std::optional<TimestampTz> earliest_run(TimestampTz from) {
+  pg::Rows rows = earliest.run({pg::instant(from)});
   return rows.empty() ? std::nullopt : rows.int8_or_null(0, 0);
 }
 

@@ -1,5 +1,6 @@
 // Schedules as they stand in the table. A row is locked by whoever fires or changes it; what
-// becomes of its instants is decided by the holder alone.
+// becomes of its instants is decided by the holder alone. Its row comes before its queue in the
+// order of locks, and jobq.home before all.
 #pragma once
 
 #include <cstdint>
@@ -72,13 +73,14 @@ std::optional<Schedule> lock_schedule(std::string_view name);
 Schedule require_schedule(std::string_view name);
 
 // Those that a manager is to look at, locked; what others have locked is left out, and so are
-// `passed`. In order of their instants, or of their ids.
-std::vector<Schedule> lock_due(TimestampTz now, const std::vector<std::int64_t>& passed);
+// `passed`. In order of their instants, from one on, or of their ids.
+std::vector<Schedule> lock_due(TimestampTz from, TimestampTz now,
+                               const std::vector<std::int64_t>& passed);
 std::vector<Schedule> lock_waiting(const std::vector<std::int64_t>& passed);
 std::vector<Schedule> lock_after(std::int64_t schedule_id);
 
-// The earliest next_run_at after an instant; nothing if there is none.
-std::optional<TimestampTz> earliest_run(TimestampTz after);
+// The earliest next_run_at from an instant on; nothing if there is none.
+std::optional<TimestampTz> earliest_run(TimestampTz from);
 
 bool is_any_schedule();
 

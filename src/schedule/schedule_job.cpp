@@ -201,7 +201,6 @@ Datum schedule_job(pg::Call& call) {
   core::Rule rule = rule_of(wanted);
   wanted.handled_until = handled_by_now(rule, now);
   require_some_run(wanted, rule);
-  check_queue(wanted);
   settle();
   warn_if_away();
   set_out(wanted, rule);
@@ -209,7 +208,9 @@ Datum schedule_job(pg::Call& call) {
     if (std::optional<Schedule> old = lock_schedule(wanted.name))
       return call.returns(replace(*old, wanted, now));
     wanted.schedule_id = pg::next_number(kScheduleNumber);
-    if (insert(wanted)) return call.returns(wanted.schedule_id);
+    if (!insert(wanted)) continue;
+    check_queue(wanted);
+    return call.returns(wanted.schedule_id);
   }
 }
 

@@ -80,10 +80,12 @@ void ScheduleKeeper::fire() {
   const core::Mark before = queue::begin_reading(Chore::fire);
   schedule::Fired fired;
   std::optional<pg::Error> error = step(
-      "firing schedules", [&] { fired = schedule::fire_page(schedule::read_clock(), passed_); },
+      "firing schedules",
+      [&] { fired = schedule::fire_page(schedule::read_clock(), before.low.instant, passed_); },
       Commit::as_set);
   if (fail(error)) return queue::give_up_reading(Chore::fire, before);
-  queue::end_reading(Chore::fire, fired.next.value_or(core::kForever), core::kBeginning);
+  queue::end_reading(Chore::fire, fired.next.value_or(core::kForever),
+                     {.instant = fired.lowest.value_or(core::kForever)});
   tell_of_rest(fired.is_home);
   if (fired.is_any_left && !second_look_at_)
     second_look_at_ = pg::monotonic_now() + std::min(settings::longest_rest(), core::kSecond);
