@@ -20,6 +20,7 @@ $node->safe_psql('postgres', q{
 	SELECT jobq.enqueue(t, queue => 'q', job_key => t) FROM unnest('{a,b,c,d,e,f,g,h}'::text[]) t;
 	CREATE TABLE held AS SELECT * FROM jobq.claim('q', 4);
 	SELECT jobq.fail(job_id, attempt, 'no', retry => false) FROM held WHERE task = 'd';
+	SELECT jobq.schedule_job('s', '@hourly', 't', overlap => 'allow');
 	CREATE TABLE note (word text PRIMARY KEY);
 });
 
@@ -29,7 +30,8 @@ my @writing = (
 	"enqueue('a', queue => 'q')", "enqueue_unique('a', queue => 'q')", "enqueue_batch('a', '[1]', queue => 'q')",
 	"claim('q')", "claim_from('{q}')", "renew(1, 1)", "renew_batch('{1}', '{1}')", "complete(1, 1)", "complete_batch('{1}', '{1}')",
 	"complete_and_claim('{1}', '{1}', 'q')", "fail(1, 1, 'no')", "snooze(1, 1, '0')",
-	"cancel(2)", "cancel_key('q', 'c')", "retry(4)", "retry_dead('q')", "reschedule(6, priority => 1)", 'sweep()');
+	"cancel(2)", "cancel_key('q', 'c')", "retry(4)", "retry_dead('q')", "reschedule(6, priority => 1)", 'sweep()',
+	"schedule_job('s', '\@daily', 't')", "alter_schedule('s')", "pause_schedule('s')", "resume_schedule('s')", "run_schedule('s')", "unschedule('s')", 'adopt()');
 for my $call (@writing)
 {
 	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN;\nSET LOCAL jobq.claim_in_transaction = allow;\n"
