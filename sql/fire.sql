@@ -95,6 +95,10 @@ UPDATE jobq.schedule SET timezone = 'Mars/Olympus' WHERE name = 'fire bad zone';
 UPDATE jobq.schedule SET expression = 'now and then' WHERE name = 'fire bad text';
 UPDATE jobq.schedule SET expression = '0 0 30 2 *' WHERE name = 'fire bad date';
 UPDATE jobq.schedule SET owner_oid = 1, owner_name = 'fire_nobody' WHERE name = 'fire bad owner';
+-- what cannot be read can still be removed
+SELECT jobq.schedule_job('fire bad removed', '* * * * *', 't') IS NOT NULL AS made, pg_temp.since('fire bad removed', '2026-03-07 00:00');
+UPDATE jobq.schedule SET timezone = 'Mars/Olympus' WHERE name = 'fire bad removed';
+SELECT jobq.unschedule('fire bad removed');
 SELECT jobq.fire_schedules('2026-03-07 00:01');
 SELECT schedule, state, reason, next_run_at FROM jobq.schedules ORDER BY 1;
 SELECT schedule, run_at::time, state, reason FROM pg_temp.runs WHERE run_at >= '2026-03-07' ORDER BY 1, 2;

@@ -70,7 +70,7 @@ void fire_instant(Schedule& schedule, TimestampTz run_at, TimestampTz now) {
 void fire_waiting(Schedule& schedule, TimestampTz now) {
   queue::Enqueued enqueued = enqueue_job(schedule, *schedule.waiting, now);
   if (!enqueued.is_created) return;
-  end_waiting(schedule, enqueued.job_id, {});
+  end_waiting(schedule, enqueued.job_id, {}, now);
   schedule.waiting.reset();
 }
 
@@ -131,7 +131,7 @@ void stop(Schedule schedule, const pg::Error& error, const Clock& clock) {
   if (schedule.next_run_at && !TIMESTAMP_NOT_FINITE(*schedule.next_run_at))
     due.missed.push_back(*schedule.next_run_at);
   note_missed(schedule, due, error.message(), clock.now);
-  if (schedule.waiting) end_waiting(schedule, std::nullopt, error.message());
+  if (schedule.waiting) end_waiting(schedule, std::nullopt, error.message(), clock.now);
   schedule.stopped = error.message();
   schedule.next_run_at.reset();
   schedule.waiting.reset();
@@ -168,6 +168,22 @@ Outcome try_to_fire(const Schedule& schedule, const Clock& clock) {
   return Outcome::done;
 }
 
+bool is_right_by(const Schedule& schedule, const core::Rule& rule, const Clock& clock) {
+  if (is_by_reboot(rule))
+    return !schedule.next_run_at && schedule.handled_until == clock.started_at;
+  return !is_ahead(schedule, clock.now) && schedule.next_run_at == next_run_of(schedule, rule);
+}
+
+// Without a lock: nearly all always are. What cannot even be read is not.
+bool is_right(const Schedule& schedule, const Clock& clock) {
+  if (!schedule.is_active()) return !schedule.next_run_at;
+  bool is_right = false;
+  std::optional<pg::Error> error =
+      pg::in_subtransaction([&] { is_right = is_right_by(schedule, rule_of(schedule), clock); });
+  if (error && !pg::is_about_rows(*error)) throw *error;
+  return is_right;
+}
+
 void add(std::vector<std::int64_t>& ids, std::int64_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
@@ -184,6 +200,14 @@ bool fire_all(const std::vector<Schedule>& schedules, const Clock& clock, Passed
     ++fired.schedules;
   }
   return !schedules.empty();
+}
+
+void note_unfired(const Schedule& schedule, TimestampTz now, std::string_view reason) {
+  if (is_ahead(schedule, now)) return forget_missed_after(schedule, now);
+  core::Due due = core::due_instants(rule_of(schedule), schedule.handled_until,
+                                     {.now = now, .undisturbed_since = now}, core::CatchUp::none);
+  for (TimestampTz run_at : due.firing) due.missed.push_back(run_at);
+  note_missed(schedule, due, reason, now);
 }
 
 constexpr pg::Parameter kNow{0, "now"};
@@ -237,8 +261,11 @@ Fired fire_page(const Clock& clock, TimestampTz from, Passed& passed) {
 
 std::optional<std::int64_t> check_page(const Clock& clock, std::int64_t after) {
   if (!is_home()) return std::nullopt;
-  std::vector<Schedule> schedules = lock_after(after);
-  for (const Schedule& schedule : schedules) try_to_fire(schedule, clock);
+  std::vector<Schedule> schedules = read_after(after);
+  for (const Schedule& schedule : schedules) {
+    if (is_right(schedule, clock)) continue;
+    if (auto locked = lock_if_free(schedule.schedule_id)) try_to_fire(*locked, clock);
+  }
   if (schedules.empty()) return std::nullopt;
   return schedules.back().schedule_id;
 }
@@ -258,14 +285,12 @@ std::int64_t fire_now(const Schedule& schedule, TimestampTz now) {
 }
 
 void settle_instants(Schedule& schedule, TimestampTz now, std::string_view reason) {
-  if (schedule.waiting) end_waiting(schedule, std::nullopt, reason);
+  if (schedule.waiting) end_waiting(schedule, std::nullopt, reason, now);
   schedule.waiting.reset();
   if (!schedule.is_active() || !schedule.next_run_at || !is_home()) return;
-  if (is_ahead(schedule, now)) return note_step_back(schedule, now);
-  core::Due due = core::due_instants(rule_of(schedule), schedule.handled_until,
-                                     {.now = now, .undisturbed_since = now}, core::CatchUp::none);
-  for (TimestampTz run_at : due.firing) due.missed.push_back(run_at);
-  note_missed(schedule, due, reason, now);
+  std::optional<pg::Error> error =
+      pg::in_subtransaction([&] { note_unfired(schedule, now, reason); });
+  if (error && !pg::is_about_rows(*error)) throw *error; // what has no instants may go
 }
 
 JOBQ_WRITING(jobq_fire_schedules, fire_schedules)

@@ -10,6 +10,8 @@ namespace jobq::schedule {
 namespace {
 
 constexpr core::Microseconds kKeepOfLostQueue = 30 * core::kDay;
+// A clock that falls back by less makes no instant fire again, whatever the queue forgets.
+constexpr core::Microseconds kShortestKeep = core::kDay;
 constexpr std::uint64_t kPage = 1000;
 
 constinit pg::Statement
@@ -27,7 +29,8 @@ constinit pg::Statement
                   " $7, 'missed', $8) ON CONFLICT (schedule_id, run_at) DO NOTHING");
 
 constinit pg::Statement
-    change_waiting("UPDATE jobq.schedule_run SET state = $3, job_id = $4, reason = $5"
+    change_waiting("UPDATE jobq.schedule_run SET state = $3, job_id = $4, reason = $5,"
+                   " prune_at = $6"
                    " WHERE schedule_id OPERATOR(pg_catalog.=) $1"
                    " AND run_at OPERATOR(pg_catalog.=) $2"
                    " AND state OPERATOR(pg_catalog.=) 'waiting'");
@@ -50,13 +53,15 @@ constinit pg::Statement prune(
     " FOR UPDATE SKIP LOCKED), gone AS (DELETE FROM jobq.schedule_run AS r USING due AS d"
     " WHERE r.schedule_id OPERATOR(pg_catalog.=) d.schedule_id"
     " AND r.run_at OPERATOR(pg_catalog.=) d.run_at AND NOT EXISTS (SELECT FROM jobq.job AS j"
-    " WHERE j.job_id OPERATOR(pg_catalog.=) d.job_id)), kept AS (UPDATE jobq.schedule_run AS r"
+    " WHERE j.job_id OPERATOR(pg_catalog.=) d.job_id)"
+    " AND r.state OPERATOR(pg_catalog.<>) 'waiting'), kept AS (UPDATE jobq.schedule_run AS r"
     " SET prune_at = COALESCE((SELECT f.prune_at FROM jobq.finished AS f"
     " WHERE f.job_id OPERATOR(pg_catalog.=) d.job_id AND f.prune_at OPERATOR(pg_catalog.>) $1),"
     " $2) FROM due AS d"
     " WHERE r.schedule_id OPERATOR(pg_catalog.=) d.schedule_id"
-    " AND r.run_at OPERATOR(pg_catalog.=) d.run_at AND EXISTS (SELECT FROM jobq.job AS j"
-    " WHERE j.job_id OPERATOR(pg_catalog.=) d.job_id)) SELECT FROM due");
+    " AND r.run_at OPERATOR(pg_catalog.=) d.run_at AND (EXISTS (SELECT FROM jobq.job AS j"
+    " WHERE j.job_id OPERATOR(pg_catalog.=) d.job_id)"
+    " OR r.state OPERATOR(pg_catalog.=) 'waiting')) SELECT FROM due");
 
 // Enqueued and skipped ones are kept as the queue keeps what went well, missed ones as what did
 // not.
@@ -65,7 +70,7 @@ std::optional<TimestampTz> prune_at(const Schedule& schedule, bool is_missed, Ti
   core::Microseconds keep = !queue      ? kKeepOfLostQueue
                             : is_missed ? queue->keep_dead
                                         : queue->keep_completed;
-  TimestampTz instant = core::later(now, keep, pg::kLastInstant);
+  TimestampTz instant = core::later(now, std::max(keep, kShortestKeep), pg::kLastInstant);
   return instant == core::kForever ? std::nullopt : std::optional(instant);
 }
 
@@ -111,10 +116,11 @@ void note_missed(const Schedule& schedule, const core::Due& due, std::string_vie
 }
 
 void end_waiting(const Schedule& schedule, std::optional<std::int64_t> job_id,
-                 std::string_view reason) {
+                 std::string_view reason, TimestampTz now) {
   change_waiting.run({pg::int8(schedule.schedule_id), pg::instant(*schedule.waiting),
                       pg::text(job_id ? "enqueued" : "skipped"), pg::int8_or_null(job_id),
-                      reason.empty() ? pg::null(TEXTOID) : pg::text(reason)});
+                      reason.empty() ? pg::null(TEXTOID) : pg::text(reason),
+                      pg::instant_or_null(prune_at(schedule, false, now))});
 }
 
 void forget_missed_after(const Schedule& schedule, TimestampTz instant) {

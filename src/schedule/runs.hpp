@@ -24,13 +24,13 @@ void note_missed(const Schedule& schedule, const core::Due& due, std::string_vie
 
 // What became of the instant that waited; with a job it was made, else it is skipped.
 void end_waiting(const Schedule& schedule, std::optional<std::int64_t> job_id,
-                 std::string_view reason);
+                 std::string_view reason, TimestampTz now);
 
 // The clock fell back: what was missed after this instant is still to come.
 void forget_missed_after(const Schedule& schedule, TimestampTz instant);
 
-// Deletes a page of rows that were kept long enough; one whose job is still there stays as long as
-// that one. False: there was less than a page.
+// Deletes a page of rows that were kept long enough; one that waits, or whose job is still there,
+// stays as long as that. False: there was less than a page.
 bool prune_runs(TimestampTz now);
 
 } // namespace jobq::schedule

@@ -31,9 +31,13 @@ constinit pg::Statement waiting("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.sche
                                 " AND schedule_id OPERATOR(pg_catalog.<>) ALL ($1)"
                                 " ORDER BY schedule_id LIMIT 50 FOR UPDATE SKIP LOCKED");
 
+constinit pg::Statement
+    by_id("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.schedule"
+          " WHERE schedule_id OPERATOR(pg_catalog.=) $1 FOR UPDATE SKIP LOCKED");
+
 constinit pg::Statement after_id("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.schedule"
                                  " WHERE schedule_id OPERATOR(pg_catalog.>) $1"
-                                 " ORDER BY schedule_id LIMIT 50 FOR UPDATE SKIP LOCKED");
+                                 " ORDER BY schedule_id LIMIT 100");
 
 constinit pg::Statement
     earliest("SELECT next_run_at FROM jobq.schedule"
@@ -181,7 +185,12 @@ std::vector<Schedule> lock_waiting(const std::vector<std::int64_t>& passed) {
   return all_of(waiting.run({pg::int8_array(passed)}));
 }
 
-std::vector<Schedule> lock_after(std::int64_t schedule_id) {
+std::optional<Schedule> lock_if_free(std::int64_t schedule_id) {
+  pg::Rows rows = by_id.run({pg::int8(schedule_id)});
+  return rows.empty() ? std::nullopt : std::optional(schedule_at(rows, 0));
+}
+
+std::vector<Schedule> read_after(std::int64_t schedule_id) {
   return all_of(after_id.run({pg::int8(schedule_id)}));
 }
 

@@ -72,12 +72,15 @@ std::optional<Schedule> lock_schedule(std::string_view name);
 // Raises 42704 if there is none.
 Schedule require_schedule(std::string_view name);
 
-// Those that a manager is to look at, locked; what others have locked is left out, and so are
+// Those that a manager is to fire, locked; what others have locked is left out, and so are
 // `passed`. In order of their instants, from one on, or of their ids.
 std::vector<Schedule> lock_due(TimestampTz from, TimestampTz now,
                                const std::vector<std::int64_t>& passed);
 std::vector<Schedule> lock_waiting(const std::vector<std::int64_t>& passed);
-std::vector<Schedule> lock_after(std::int64_t schedule_id);
+std::optional<Schedule> lock_if_free(std::int64_t schedule_id);
+
+// A page of all, in order of their ids, as they stand now.
+std::vector<Schedule> read_after(std::int64_t schedule_id);
 
 // The earliest next_run_at from an instant on; nothing if there is none.
 std::optional<TimestampTz> earliest_run(TimestampTz from);

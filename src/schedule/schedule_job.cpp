@@ -162,8 +162,10 @@ bool is_same_time(const Schedule& one, const Schedule& other) {
 
 // The words of `wanted` in place of those of `old`. When its time is another one, or it had
 // stopped, its instants begin anew; else it goes on from where it is.
-void change(Schedule& old, Schedule wanted, TimestampTz now) {
+void change(Schedule& old, Schedule wanted) {
   check_queue(wanted);
+  TimestampTz now =
+      pg::now(); // whoever had the row may have dealt with what came until a moment ago
   core::Rule rule = rule_of(wanted);
   wanted.handled_until = old.handled_until;
   wanted.waiting = old.waiting;
@@ -184,12 +186,12 @@ void change(Schedule& old, Schedule wanted, TimestampTz now) {
                      "\" or an administrator change it with jobq.alter_schedule."});
 }
 
-std::int64_t replace(Schedule& old, Schedule wanted, TimestampTz now) {
+std::int64_t replace(Schedule& old, Schedule wanted) {
   if (old.owner != wanted.owner) complain_of_owner(old);
   wanted.schedule_id = old.schedule_id;
   wanted.created_at = old.created_at;
   wanted.is_paused = old.is_paused;
-  change(old, wanted, now);
+  change(old, wanted);
   return old.schedule_id;
 }
 
@@ -203,11 +205,11 @@ Datum schedule_job(pg::Call& call) {
   require_some_run(wanted, rule);
   settle();
   warn_if_away();
-  set_out(wanted, rule);
   for (;;) {
     if (std::optional<Schedule> old = lock_schedule(wanted.name))
-      return call.returns(replace(*old, wanted, now));
+      return call.returns(replace(*old, wanted));
     wanted.schedule_id = pg::next_number(kScheduleNumber);
+    set_out(wanted, rule);
     if (!insert(wanted)) continue;
     check_queue(wanted);
     return call.returns(wanted.schedule_id);
@@ -225,7 +227,7 @@ Datum alter_schedule(pg::Call& call) {
   Schedule wanted = old;
   read_time(call, wanted);
   read_job(call, wanted);
-  change(old, wanted, pg::now());
+  change(old, wanted);
   return call.returns_nothing();
 }
 

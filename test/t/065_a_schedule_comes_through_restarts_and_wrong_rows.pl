@@ -38,5 +38,22 @@ $node->safe_psql('postgres', q{
 });
 ok($node->poll_query_until('postgres', qq{SELECT count(*) = 6 AND bool_and(isfinite(handled_until)) FROM jobq.schedule WHERE next_run_at = '$next'}), 'wrong rows are put right');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM jobq.schedule_runs'), '0', 'nothing has fired');
+
+# What became of instants goes with its job, and no sooner; what still waits stays.
+$node->safe_psql('postgres', q{
+	SELECT jobq.create_queue('q');
+	SELECT jobq.schedule_job('kept', '* * * * * *', 'kept', queue => 'q', overlap => 'queue');
+});
+ok($node->poll_query_until('postgres', q{SELECT count(DISTINCT state) = 3 FROM jobq.schedule_runs WHERE schedule = 'kept'}), 'one is enqueued, one waits, others are skipped');
+my $mark = $node->safe_psql('postgres', q{
+	UPDATE jobq.schedule_run SET prune_at = '2000-01-01';
+	SELECT max(run_at) FROM jobq.schedule_run;
+});
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'jobq manager'});
+ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM jobq.schedule_runs WHERE state = 'skipped' AND run_at <= '$mark'"), 'what was kept long enough goes');
+is($node->safe_psql('postgres', "SELECT string_agg(state, ' ' ORDER BY run_at), bool_and(prune_at > clock_timestamp() + interval '23 h') FROM jobq.schedule_run WHERE run_at <= '$mark'"),
+	'enqueued waiting|t', 'but not of a job that is there, nor of an instant that waits');
+$node->safe_psql('postgres', q{SELECT jobq.complete(job_id, attempt) FROM jobq.claim('q')});
+ok($node->poll_query_until('postgres', "SELECT count(job_id) = 2 FROM jobq.schedule_runs WHERE state = 'enqueued' AND run_at <= '$mark'"), 'which has its job in the end');
 $node->stop;
 done_testing();
