@@ -105,7 +105,7 @@ std::string_view Rows::text(std::uint64_t row, int column) const {
   return view_of_text(at(row, column).datum);
 }
 
-Rows Statement::run(std::initializer_list<Value> values, std::uint64_t most) {
+Rows Statement::run(std::span<const Value> values, std::uint64_t most) {
   const IndexWalksOnly walks;
   return execute(values, most);
 }

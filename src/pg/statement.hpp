@@ -46,7 +46,10 @@ class Statement {
 
   // Runs with a new snapshot (in READ COMMITTED), index walks only. `most` stops a SELECT after so
   // many rows, and its row locks with it; 0 is no limit. The first run's types are the statement's.
-  Rows run(std::initializer_list<Value> values, std::uint64_t most = 0);
+  Rows run(std::initializer_list<Value> values, std::uint64_t most = 0) {
+    return run(std::span<const Value>(values.begin(), values.size()), most);
+  }
+  Rows run(std::span<const Value> values, std::uint64_t most = 0);
 
   // For reports over whole tables: the planner is free.
   Rows run_freely(std::initializer_list<Value> values);

@@ -94,10 +94,24 @@ void check_owner(Schedule& schedule) {
   schedule.owner_name = *name;
 }
 
+// The first of many may have its row, from before the clock fell back: they begin after it.
+core::Due due_of(const Schedule& schedule, const core::Rule& rule, const core::Moment& moment,
+                 core::CatchUp catch_up) {
+  core::Due due = core::due_instants(rule, schedule.handled_until, moment, catch_up);
+  while (due.long_missed && is_noted(schedule, due.long_missed->first)) {
+    std::optional<TimestampTz> next = core::next_after(rule, due.long_missed->first);
+    if (next && *next <= due.long_missed->last)
+      due.long_missed->first = *next;
+    else
+      due.long_missed.reset();
+  }
+  return due;
+}
+
 void fire_due(Schedule& schedule, const core::Rule& rule, const Clock& clock) {
-  core::Due due = core::due_instants(
-      rule, schedule.handled_until,
-      {.now = clock.now, .undisturbed_since = clock.undisturbed_since}, schedule.catch_up);
+  core::Due due =
+      due_of(schedule, rule, {.now = clock.now, .undisturbed_since = clock.undisturbed_since},
+             schedule.catch_up);
   note_missed(schedule, due, kLate, clock.now);
   for (TimestampTz run_at : due.firing) fire_instant(schedule, run_at, clock.now);
   schedule.handled_until = due.handled_until;
@@ -108,7 +122,8 @@ void fire_due(Schedule& schedule, const core::Rule& rule, const Clock& clock) {
 void fire_reboot(Schedule& schedule, const Clock& clock) {
   schedule.next_run_at.reset();
   if (schedule.handled_until == clock.started_at) return;
-  fire_instant(schedule, clock.started_at, clock.now);
+  if (is_within_bounds(schedule, clock.started_at))
+    fire_instant(schedule, clock.started_at, clock.now);
   schedule.handled_until = clock.started_at;
 }
 
@@ -125,12 +140,27 @@ void fire(Schedule& schedule, const Clock& clock) {
   fire_due(schedule, rule, clock);
 }
 
+void note_unfired(const Schedule& schedule, TimestampTz now, std::string_view reason) {
+  if (is_ahead(schedule, now)) return forget_missed_after(schedule, now);
+  core::Due due = due_of(schedule, rule_of(schedule), {.now = now, .undisturbed_since = now},
+                         core::CatchUp::none);
+  for (TimestampTz run_at : due.firing) due.missed.push_back(run_at);
+  note_missed(schedule, due, reason, now);
+}
+
+// False: the instants cannot be reckoned.
+bool try_to_note_unfired(const Schedule& schedule, TimestampTz now, std::string_view reason) {
+  std::optional<pg::Error> error =
+      pg::in_subtransaction([&] { note_unfired(schedule, now, reason); });
+  if (error && !pg::is_about_rows(*error)) throw *error;
+  return !error;
+}
+
 // What it was before the attempt, and then that: it stops.
 void stop(Schedule schedule, const pg::Error& error, const Clock& clock) {
-  core::Due due = {};
-  if (schedule.next_run_at && !TIMESTAMP_NOT_FINITE(*schedule.next_run_at))
-    due.missed.push_back(*schedule.next_run_at);
-  note_missed(schedule, due, error.message(), clock.now);
+  if (!try_to_note_unfired(schedule, clock.now, error.message()) && schedule.next_run_at &&
+      !TIMESTAMP_NOT_FINITE(*schedule.next_run_at))
+    note_missed(schedule, {.missed = {*schedule.next_run_at}}, error.message(), clock.now);
   if (schedule.waiting) end_waiting(schedule, std::nullopt, error.message(), clock.now);
   schedule.stopped = error.message();
   schedule.next_run_at.reset();
@@ -200,14 +230,6 @@ bool fire_all(const std::vector<Schedule>& schedules, const Clock& clock, Passed
     ++fired.schedules;
   }
   return !schedules.empty();
-}
-
-void note_unfired(const Schedule& schedule, TimestampTz now, std::string_view reason) {
-  if (is_ahead(schedule, now)) return forget_missed_after(schedule, now);
-  core::Due due = core::due_instants(rule_of(schedule), schedule.handled_until,
-                                     {.now = now, .undisturbed_since = now}, core::CatchUp::none);
-  for (TimestampTz run_at : due.firing) due.missed.push_back(run_at);
-  note_missed(schedule, due, reason, now);
 }
 
 constexpr pg::Parameter kNow{0, "now"};
@@ -288,9 +310,7 @@ void settle_instants(Schedule& schedule, TimestampTz now, std::string_view reaso
   if (schedule.waiting) end_waiting(schedule, std::nullopt, reason, now);
   schedule.waiting.reset();
   if (!schedule.is_active() || !schedule.next_run_at || !is_home()) return;
-  std::optional<pg::Error> error =
-      pg::in_subtransaction([&] { note_unfired(schedule, now, reason); });
-  if (error && !pg::is_about_rows(*error)) throw *error; // what has no instants may go
+  try_to_note_unfired(schedule, now, reason); // what has no instants may go
 }
 
 JOBQ_WRITING(jobq_fire_schedules, fire_schedules)

@@ -53,13 +53,15 @@ constinit pg::Statement
                " $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,"
                " $24, $25) ON CONFLICT (name) DO NOTHING RETURNING schedule_id");
 
+// The same values.
 constinit pg::Statement
-    update_row("UPDATE jobq.schedule SET owner_oid = $2, owner_name = $3, expression = $4,"
-               " timezone = $5, overlap = $6, catch_up = $7, starts_at = $8, ends_at = $9,"
-               " jitter = $10, task = $11, payload = $12, queue = $13, priority = $14,"
-               " max_attempts = $15, max_crashes = $16, group_key = $17, headers = $18,"
-               " paused = $19, stopped = $20, handled_until = $21, next_run_at = $22,"
-               " waiting = $23 WHERE schedule_id OPERATOR(pg_catalog.=) $1");
+    update_row("UPDATE jobq.schedule SET name = $2, owner_oid = $3, owner_name = $4,"
+               " expression = $5, timezone = $6, overlap = $7, catch_up = $8, starts_at = $9,"
+               " ends_at = $10, jitter = $11, task = $12, payload = $13, queue = $14,"
+               " priority = $15, max_attempts = $16, max_crashes = $17, group_key = $18,"
+               " headers = $19, paused = $20, stopped = $21, created_at = $22,"
+               " handled_until = $23, next_run_at = $24, waiting = $25"
+               " WHERE schedule_id OPERATOR(pg_catalog.=) $1");
 
 constinit pg::Statement
     advance_row("UPDATE jobq.schedule SET owner_name = $2, stopped = $3, handled_until = $4,"
@@ -136,6 +138,35 @@ pg::Value stopped_of(const Schedule& schedule) {
   return schedule.stopped ? pg::text(*schedule.stopped) : pg::null(TEXTOID);
 }
 
+// In the order of the columns.
+std::vector<pg::Value> values_of(const Schedule& schedule) {
+  return {pg::int8(schedule.schedule_id),
+          pg::text(schedule.name),
+          pg::oid(schedule.owner),
+          pg::text(schedule.owner_name),
+          pg::text(schedule.expression),
+          pg::text(schedule.timezone),
+          word_of(schedule.overlap),
+          word_of(schedule.catch_up),
+          pg::instant_or_null(schedule.starts_at),
+          pg::instant_or_null(schedule.ends_at),
+          pg::int8(schedule.jitter),
+          pg::text(schedule.task),
+          schedule.payload,
+          pg::text(schedule.queue),
+          pg::int4(schedule.priority),
+          pg::int4_or_null(schedule.max_attempts),
+          pg::int4_or_null(schedule.max_crashes),
+          schedule.group_key,
+          schedule.headers,
+          pg::boolean(schedule.is_paused),
+          stopped_of(schedule),
+          pg::instant(schedule.created_at),
+          pg::instant(schedule.handled_until),
+          pg::instant_or_null(schedule.next_run_at),
+          pg::instant_or_null(schedule.waiting)};
+}
+
 } // namespace
 
 Overlap read_overlap(std::string_view word) { return choose<Overlap>(word, "overlap", kOverlaps); }
@@ -155,6 +186,11 @@ core::Rule rule_of(const Schedule& schedule) {
 
 bool is_by_reboot(const core::Rule& rule) {
   return rule.timetable.kind == core::Timetable::Kind::reboot;
+}
+
+bool is_within_bounds(const Schedule& schedule, TimestampTz instant) {
+  return (!schedule.starts_at || instant >= *schedule.starts_at) &&
+         (!schedule.ends_at || instant <= *schedule.ends_at);
 }
 
 std::optional<TimestampTz> next_run_of(const Schedule& schedule, const core::Rule& rule) {
@@ -201,61 +237,9 @@ std::optional<TimestampTz> earliest_run(TimestampTz from) {
 
 bool is_any_schedule() { return !any.run({}).empty(); }
 
-bool insert(const Schedule& schedule) {
-  return !insert_row
-              .run({pg::int8(schedule.schedule_id),
-                    pg::text(schedule.name),
-                    pg::oid(schedule.owner),
-                    pg::text(schedule.owner_name),
-                    pg::text(schedule.expression),
-                    pg::text(schedule.timezone),
-                    word_of(schedule.overlap),
-                    word_of(schedule.catch_up),
-                    pg::instant_or_null(schedule.starts_at),
-                    pg::instant_or_null(schedule.ends_at),
-                    pg::int8(schedule.jitter),
-                    pg::text(schedule.task),
-                    schedule.payload,
-                    pg::text(schedule.queue),
-                    pg::int4(schedule.priority),
-                    pg::int4_or_null(schedule.max_attempts),
-                    pg::int4_or_null(schedule.max_crashes),
-                    schedule.group_key,
-                    schedule.headers,
-                    pg::boolean(schedule.is_paused),
-                    stopped_of(schedule),
-                    pg::instant(schedule.created_at),
-                    pg::instant(schedule.handled_until),
-                    pg::instant_or_null(schedule.next_run_at),
-                    pg::instant_or_null(schedule.waiting)})
-              .empty();
-}
+bool insert(const Schedule& schedule) { return !insert_row.run(values_of(schedule)).empty(); }
 
-void update(const Schedule& schedule) {
-  update_row.run({pg::int8(schedule.schedule_id),
-                  pg::oid(schedule.owner),
-                  pg::text(schedule.owner_name),
-                  pg::text(schedule.expression),
-                  pg::text(schedule.timezone),
-                  word_of(schedule.overlap),
-                  word_of(schedule.catch_up),
-                  pg::instant_or_null(schedule.starts_at),
-                  pg::instant_or_null(schedule.ends_at),
-                  pg::int8(schedule.jitter),
-                  pg::text(schedule.task),
-                  schedule.payload,
-                  pg::text(schedule.queue),
-                  pg::int4(schedule.priority),
-                  pg::int4_or_null(schedule.max_attempts),
-                  pg::int4_or_null(schedule.max_crashes),
-                  schedule.group_key,
-                  schedule.headers,
-                  pg::boolean(schedule.is_paused),
-                  stopped_of(schedule),
-                  pg::instant(schedule.handled_until),
-                  pg::instant_or_null(schedule.next_run_at),
-                  pg::instant_or_null(schedule.waiting)});
-}
+void update(const Schedule& schedule) { update_row.run(values_of(schedule)); }
 
 void advance(const Schedule& schedule) {
   advance_row.run({pg::int8(schedule.schedule_id), pg::text(schedule.owner_name),

@@ -64,6 +64,9 @@ core::Rule rule_of(const Schedule& schedule);
 // Of @reboot: it is due by the server's starts, not by an instant.
 bool is_by_reboot(const core::Rule& rule);
 
+// Whether the instant lies between the schedule's bounds.
+bool is_within_bounds(const Schedule& schedule, TimestampTz instant);
+
 // The first instant that is not dealt with, if it is active and has one.
 std::optional<TimestampTz> next_run_of(const Schedule& schedule, const core::Rule& rule);
 

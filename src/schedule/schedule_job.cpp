@@ -134,8 +134,17 @@ TimestampTz handled_by_now(const core::Rule& rule, TimestampTz now) {
   return is_by_reboot(rule) ? pg::server_start() : now;
 }
 
+// What a clock that was ahead has missed is still to come.
+void begin_at(Schedule& schedule, const core::Rule& rule, TimestampTz now) {
+  forget_missed_after(schedule, now);
+  schedule.handled_until = handled_by_now(rule, now);
+}
+
 void require_some_run(const Schedule& schedule, const core::Rule& rule) {
-  if (is_by_reboot(rule) || core::next_after(rule, schedule.handled_until)) return;
+  TimestampTz now = pg::now();
+  bool is_any = is_by_reboot(rule) ? !schedule.ends_at || *schedule.ends_at > now
+                                   : core::next_after(rule, now).has_value();
+  if (is_any) return;
   pg::raise({.sqlstate = pg::SqlState::invalid_value,
              .message = "the schedule has no instant that is still to come",
              .hint = "Pass an ends_at that is later, or none; jobq.next_runs shows the instants."});
@@ -172,7 +181,7 @@ void change(Schedule& old, Schedule wanted) {
   if (!is_same_time(old, wanted) || old.stopped) {
     settle_instants(old, now, "the schedule was changed");
     wanted.waiting.reset();
-    wanted.handled_until = handled_by_now(rule, now);
+    begin_at(wanted, rule, now);
   }
   wanted.stopped.reset();
   set_out(wanted, rule);
@@ -259,7 +268,7 @@ Datum resume_schedule(pg::Call& call) {
     core::Rule rule = rule_of(schedule);
     schedule.is_paused = false;
     schedule.stopped.reset();
-    schedule.handled_until = handled_by_now(rule, pg::now());
+    begin_at(schedule, rule, pg::now());
     set_out(schedule, rule);
     update(schedule);
   }

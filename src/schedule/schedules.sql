@@ -12,6 +12,7 @@ SELECT
       WHERE h.system_identifier = (SELECT c.system_identifier FROM pg_control_system() AS c)
         AND h.database_oid = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
     ) THEN 'resting'
+    WHEN s.ends_at < clock_timestamp() THEN 'over'
     WHEN s.next_run_at IS NULL AND s.expression !~* '^\s*@reboot\s*$' THEN 'over'
     ELSE 'active'
   END AS state,
