@@ -77,9 +77,9 @@ SET TimeZone = 'UTC';
 
 -- case 16: zones are names of pg_timezone_names, nothing else
 SELECT zone, pg_temp.outcome(format('SELECT jobq.next_runs(''@daily'', timezone => %L)', zone))
-FROM unnest('{CST,CST6,+02,GMT+24,"","europe/berlin ",EST5EDT4,Mars/Olympus}'::text[]) AS zone;
+FROM unnest('{CST,CST6,+02,GMT+24,"","europe/berlin ",EST5EDT4,Mars/Olympus,America,:UTC,Foo/Bar3,<+02>-2,../UTC}'::text[]) AS zone;
 SELECT zone, pg_temp.outcome(format('SELECT jobq.next_runs(''@daily'', timezone => %L)', zone))
-FROM unnest('{utc,PRC,america/argentina/buenos_aires}'::text[]) AS zone;
+FROM unnest('{utc,est5edt,etc/gmt+5,america/argentina/buenos_aires}'::text[]) AS zone;
 
 -- cases 14, 156: what is no schedule, and what can never be
 SELECT schedule, pg_temp.outcome(format('SELECT jobq.next_runs(%L)', schedule))

@@ -8,8 +8,11 @@
 
 namespace jobq::pg {
 
-// The rules of the zone of that name, in any case; nothing if the server has none. It also takes
-// POSIX strings ("EST5EDT,M3.2.0"): whether a name is one is for the caller to know.
+// The name of a zone as the server spells it, given in any case; nothing if it has no such zone, or
+// if the name is a POSIX string (CST6, GMT+24), which the server would take as well.
+std::optional<std::string> spelling_of_time_zone(const std::string& name);
+
+// The rules of a zone by its name; nothing if the server has none.
 std::optional<core::Zone> find_time_zone(const std::string& name);
 
 } // namespace jobq::pg

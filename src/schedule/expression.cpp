@@ -1,20 +1,14 @@
 #include "schedule/expression.hpp"
 
-#include <set>
+#include <optional>
 
 #include "pg/error.hpp"
-#include "pg/statement.hpp"
 #include "pg/text.hpp"
 #include "pg/time_zone.hpp"
 
 namespace jobq::schedule {
 
 namespace {
-
-// The list is made by reading every file of the server's time zones.
-constinit pg::Statement spelling_of_zone(
-    "SELECT name FROM pg_catalog.pg_timezone_names WHERE pg_catalog.lower(name COLLATE"
-    " pg_catalog.\"C\") OPERATOR(pg_catalog.=) pg_catalog.lower($1 COLLATE pg_catalog.\"C\")");
 
 constexpr std::size_t kLongestZone = 255; // bytes, as the server has it
 
@@ -45,12 +39,9 @@ core::Timetable read_expression(std::string_view text) {
 
 std::string check_timezone(std::string_view name) {
   if (name.size() > kLongestZone) complain_of_zone(name);
-  static auto* known = new std::set<std::string>; // as they are spelled
-  std::string given(name);
-  if (known->contains(given)) return given;
-  pg::Rows rows = spelling_of_zone.run_freely({pg::text(name)});
-  if (rows.empty()) complain_of_zone(name);
-  return *known->insert(std::string(rows.text(0, 0))).first;
+  std::optional<std::string> spelling = pg::spelling_of_time_zone(std::string(name));
+  if (!spelling) complain_of_zone(name);
+  return *spelling;
 }
 
 core::Zone zone_of(const std::string& timezone) {
