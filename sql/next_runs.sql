@@ -40,6 +40,9 @@ SELECT count(*) FROM jobq.next_runs('*/30 * * * *', 1000, 'America/New_York', '2
 SELECT count(*) FROM jobq.next_runs('*/30 * * * *', 1000, 'America/New_York', '2025-11-02 03:59+00') AS r WHERE r < '2025-11-03 05:00+00';
 SELECT * FROM pg_temp.runs('30 */1 * * *', 'Australia/Lord_Howe', '2025-04-05 13:45+00', 4);
 SELECT * FROM pg_temp.runs('15 2 * * *', 'Australia/Lord_Howe', '2025-10-03 00:00+00', 3);
+-- clocks that go back for the month of fasting
+SELECT * FROM pg_temp.runs('30 2 * * *', 'Africa/Casablanca', '2025-02-22 12:00+00', 2);
+SELECT * FROM pg_temp.runs('30 2 * * *', 'Africa/Casablanca', '2025-04-05 12:00+00', 2);
 -- a gap at midnight, and a day that never was
 SELECT * FROM pg_temp.runs('@daily', 'America/Sao_Paulo', '2018-11-03 12:00+00', 2);
 SELECT * FROM pg_temp.runs('0 9 30 12 *', 'Pacific/Apia', '2011-12-01 00:00+00', 2);
@@ -48,6 +51,7 @@ SELECT * FROM pg_temp.runs('0 7 28-31 3 *', 'Europe/London', '2026-03-27 12:00+0
 
 -- cases 7, 8: the calendar
 SELECT * FROM pg_temp.runs('0 0 29 2 *', 'UTC', '2023-06-01 00:00+00', 2);
+SELECT * FROM pg_temp.runs('0 0 29 2 *', 'UTC', '2024-03-01 00:00+00', 1);
 SELECT * FROM pg_temp.runs('0 0 29 2 *', 'UTC', '2097-01-01 00:00+00', 1);
 SELECT * FROM pg_temp.runs('0 0 31 * *', 'UTC', '2026-01-31 00:00+00', 3);
 SELECT * FROM pg_temp.runs('59 23 L * *', 'UTC', '2024-01-31 23:59+00', 3);
@@ -63,6 +67,9 @@ SELECT * FROM pg_temp.runs('0 0 * * 5#3', 'UTC', '2026-01-01 00:00+00', 2);
 SELECT * FROM pg_temp.runs('0 0 * * 5L', 'UTC', '2026-01-01 00:00+00', 2);
 SELECT * FROM pg_temp.runs('0 0 15W * *', 'UTC', '2026-02-01 00:00+00', 2);
 SELECT * FROM pg_temp.runs('0 0 LW * *', 'UTC', '2026-01-01 00:00+00', 2);
+-- the working day nearest to the first is in the same month; the last day but one
+SELECT * FROM pg_temp.runs('0 0 1W * *', 'UTC', '2026-07-31 00:00+00', 2);
+SELECT * FROM pg_temp.runs('0 0 L-1 * *', 'UTC', '2026-01-31 00:00+00', 2);
 -- six fields: seconds first
 SELECT * FROM pg_temp.runs('*/20 0 12 * * *', 'UTC', '2026-01-01 00:00+00', 4);
 -- intervals keep their real cadence; @reboot has no instant of its own

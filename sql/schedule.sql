@@ -64,6 +64,11 @@ SET ROLE "schedule ""Bob""";
 SELECT count(*) FROM jobq.schedules;
 SELECT count(*) FROM jobq.schedule_runs;
 SELECT * FROM pg_temp.tries();
+-- nor does a function of its own see more
+CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS $$ BEGIN RAISE WARNING 'leaked %', $1; RETURN true; END $$;
+SELECT count(*) FROM jobq.schedules WHERE pg_temp.leak(schedule);
+SELECT count(*) FROM jobq.schedule_runs WHERE pg_temp.leak(schedule);
+DROP FUNCTION pg_temp.leak;
 SET ROLE schedule_nobody;
 SELECT * FROM pg_temp.tries();
 SELECT count(*) FROM jobq.schedules;
@@ -99,6 +104,8 @@ SELECT jobq.schedule_job('schedule boot', '@reboot', 'boot') IS NOT NULL AS made
 SELECT jobq.schedule_job('schedule short', '@daily', 'short', ends_at => clock_timestamp() + '2 days') IS NOT NULL AS made;
 SELECT jobq.alter_schedule('schedule short', ends_at => '2026-01-01');
 SELECT schedule, state, next_run_at FROM jobq.schedules WHERE schedule IN ('schedule boot', 'schedule short') ORDER BY 1;
+SELECT jobq.alter_schedule('schedule short', ends_at => 'infinity');
+SELECT state, next_run_at > clock_timestamp() AS is_ahead FROM jobq.schedules WHERE schedule = 'schedule short';
 SELECT jobq.schedule_job('schedule later', '1 hour', 'later', starts_at => '2098-01-01 00:30') IS NOT NULL AS made;
 SELECT next_run_at FROM jobq.schedules WHERE schedule = 'schedule later';
 

@@ -76,8 +76,6 @@ bool is_transaction_block() {
 
 bool has_one_snapshot() { return IsolationUsesXactSnapshot(); }
 
-void make_commit_local() { set_for_transaction("synchronous_commit", "local"); }
-
 void make_commit_lazy() { set_for_transaction("synchronous_commit", "off"); }
 
 void set_for_transaction(const char* name, const char* value) { guarded<set_locally>(name, value); }

@@ -17,8 +17,7 @@ void note_write();
 bool is_transaction_block();
 bool has_one_snapshot(); // REPEATABLE READ and SERIALIZABLE
 void make_commit_durable();
-void make_commit_local(); // it waits for no standby
-void make_commit_lazy();  // its loss in a crash would harm nobody
+void make_commit_lazy(); // its loss in a crash would harm nobody
 
 class Subtransaction {
  public:

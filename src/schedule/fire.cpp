@@ -25,6 +25,8 @@ namespace {
 // A step is to be short, whatever there is to catch up.
 constexpr core::Microseconds kLongestStep = core::kSecond / 20;
 
+constexpr core::Microseconds kBetweenTries = core::kSecond;
+
 constexpr std::string_view kLate = "the server was away, or too busy to fire it in time";
 
 // Spread by jitter, so that what is due at one instant need not start at once.
@@ -218,18 +220,48 @@ void add(std::vector<std::int64_t>& ids, std::int64_t id) {
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
 }
 
+void fire_one(const Schedule& schedule, const Clock& clock, Passed& passed) {
+  Outcome outcome = try_to_fire(schedule, clock);
+  if (outcome == Outcome::locked)
+    passed.locked.push_back(
+        {.schedule_id = schedule.schedule_id, .try_at = pg::monotonic_now() + kBetweenTries});
+  if (outcome == Outcome::waits) add(passed.waiting, schedule.schedule_id);
+}
+
 // Until the step has lasted long enough. True: there may be more of it.
 bool fire_all(const std::vector<Schedule>& schedules, const Clock& clock, Passed& passed,
               Fired& fired) {
   const core::Microseconds start = pg::monotonic_now();
   for (const Schedule& schedule : schedules) {
     if (pg::monotonic_now() - start > kLongestStep) return true;
-    Outcome outcome = try_to_fire(schedule, clock);
-    if (outcome == Outcome::locked) add(passed.locked, schedule.schedule_id);
-    if (outcome == Outcome::waits) add(passed.waiting, schedule.schedule_id);
+    fire_one(schedule, clock, passed);
     ++fired.schedules;
   }
   return !schedules.empty();
+}
+
+std::vector<std::int64_t> left_out(const Passed& passed, bool is_of_waiting) {
+  std::vector<std::int64_t> ids;
+  for (const Passed::Locked& locked : passed.locked) ids.push_back(locked.schedule_id);
+  if (is_of_waiting) ids.insert(ids.end(), passed.waiting.begin(), passed.waiting.end());
+  return ids;
+}
+
+bool has_locked_due(const Passed& passed) {
+  return std::any_of(
+      passed.locked.begin(), passed.locked.end(),
+      [now = pg::monotonic_now()](const auto& locked) { return locked.try_at <= now; });
+}
+
+// One that was locked, if its time has come. Whose row itself is locked is due as any other.
+void fire_one_locked(const Clock& clock, Passed& passed) {
+  auto first = std::find_if(
+      passed.locked.begin(), passed.locked.end(),
+      [now = pg::monotonic_now()](const auto& locked) { return locked.try_at <= now; });
+  if (first == passed.locked.end()) return;
+  std::int64_t schedule_id = first->schedule_id;
+  passed.locked.erase(first);
+  if (auto schedule = lock_if_free(schedule_id)) fire_one(*schedule, clock, passed);
 }
 
 constexpr pg::Parameter kNow{0, "now"};
@@ -271,12 +303,14 @@ Fired fire_page(const Clock& clock, TimestampTz from, Passed& passed) {
     fired.is_home = !is_any_schedule();
     return fired;
   }
-  bool is_more = fire_all(lock_waiting(passed.waiting), clock, passed, fired);
-  is_more |= fire_all(lock_due(from, clock.now, passed.locked), clock, passed, fired);
+  bool is_more = fire_all(lock_waiting(left_out(passed, true)), clock, passed, fired);
+  is_more |= fire_all(lock_due(from, clock.now, left_out(passed, false)), clock, passed, fired);
+  if (!is_more) fire_one_locked(clock, passed);
+  is_more |= has_locked_due(passed);
   fired.is_last = !is_more;
   fired.lowest = earliest_run(from);
   bool is_any_due = fired.lowest && *fired.lowest <= clock.now;
-  fired.is_any_left = is_any_due || !passed.waiting.empty();
+  fired.is_any_left = is_any_due || !passed.waiting.empty() || !passed.locked.empty();
   fired.next = is_more ? clock.now : earliest_run(clock.now + 1);
   return fired;
 }

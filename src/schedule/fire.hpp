@@ -31,11 +31,16 @@ struct Fired {
   std::optional<TimestampTz> lowest = std::nullopt; // the first next_run_at that can be seen
 };
 
-// What has been passed over until this is cleared: what somebody had locked, and what still waits
-// for a job's end.
+// Who fires page after page goes by this: what waits for a job's end and has been looked at, until
+// that is cleared; and whose locks somebody had, each with the instant (of the monotonic clock) of
+// its next try. Each try may take a lock's timeout, so they come after all others, one a page.
 struct Passed {
-  std::vector<std::int64_t> locked = {};
+  struct Locked {
+    std::int64_t schedule_id = 0;
+    core::Microseconds try_at = 0;
+  };
   std::vector<std::int64_t> waiting = {};
+  std::vector<Locked> locked = {};
 };
 
 // A page of what is due, in the caller's transaction. A schedule that cannot fire stops with its

@@ -1,6 +1,7 @@
 -- Views: schedules and what became of their instants. A role sees its own, an administrator all.
 
-CREATE VIEW jobq.schedules AS
+-- What a caller's own function may see is what the role may.
+CREATE VIEW jobq.schedules WITH (security_barrier) AS
 SELECT
   s.name AS schedule, s.expression, s.timezone,
   CASE
@@ -49,7 +50,7 @@ WHERE pg_has_role(current_user, s.owner_oid, 'USAGE')
 COMMENT ON VIEW jobq.schedules IS
   'schedules that the role may change: when they are due next, how late they are, what became of their last instant';
 
-CREATE VIEW jobq.schedule_runs AS
+CREATE VIEW jobq.schedule_runs WITH (security_barrier) AS
 SELECT
   r.name AS schedule, r.run_at, r.until, r.state,
   CASE WHEN r.state = 'enqueued' THEN coalesce(j.state, f.state, 'gone') END AS outcome,

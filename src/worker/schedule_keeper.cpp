@@ -75,14 +75,13 @@ void ScheduleKeeper::tell_of_rest(bool is_home) {
 void ScheduleKeeper::fire() {
   if (second_look_at_ && *second_look_at_ <= pg::monotonic_now()) {
     second_look_at_.reset();
-    passed_ = {};
+    passed_.waiting.clear();
   }
   const core::Mark before = queue::begin_reading(Chore::fire);
   schedule::Fired fired;
-  std::optional<pg::Error> error = step(
-      "firing schedules",
-      [&] { fired = schedule::fire_page(schedule::read_clock(), before.low.instant, passed_); },
-      Commit::as_set);
+  std::optional<pg::Error> error = step("firing schedules", [&] {
+    fired = schedule::fire_page(schedule::read_clock(), before.low.instant, passed_);
+  });
   if (fail(error)) return queue::give_up_reading(Chore::fire, before);
   queue::end_reading(Chore::fire, fired.next.value_or(core::kForever),
                      {.instant = fired.lowest.value_or(core::kForever)});
@@ -93,9 +92,9 @@ void ScheduleKeeper::fire() {
 
 void ScheduleKeeper::check() {
   std::optional<std::int64_t> next;
-  std::optional<pg::Error> error = step(
-      "looking at schedules",
-      [&] { next = schedule::check_page(schedule::read_clock(), *checked_); }, Commit::as_set);
+  std::optional<pg::Error> error = step("looking at schedules", [&] {
+    next = schedule::check_page(schedule::read_clock(), *checked_);
+  });
   if (!fail(error)) checked_ = next;
 }
 

@@ -22,6 +22,7 @@ void fix_settings() {
       {"search_path", "pg_catalog, pg_temp"},
       {"default_transaction_isolation", "read committed"},
       {"default_transaction_deferrable", "off"},
+      {"synchronous_commit", "local"},
       {"lock_timeout", "100ms"},
       {"work_mem", "4MB"},
       {"temp_file_limit", "-1"},

@@ -18,6 +18,7 @@ $node->safe_psql('postgres', q{
 	CREATE EXTENSION jobq;
 	SELECT jobq.create_queue('held');
 	SELECT jobq.schedule_job(n, '* * * * * *', n, overlap => 'allow', catch_up => 'all', queue => CASE n WHEN 'queue' THEN 'held' ELSE 'default' END) FROM unnest('{free,row,queue}'::text[]) n;
+	SELECT jobq.schedule_job('held ' || n, '* * * * * *', 't', overlap => 'allow', catch_up => 'all', queue => 'held') FROM generate_series(1, 15) n;
 	SELECT jobq.schedule_job('none', '* * * * * *', 'none', overlap => 'allow', catch_up => 'none');
 });
 my $fires = sub {
