@@ -49,9 +49,12 @@ void ScheduleKeeper::look_at_clock() {
 void ScheduleKeeper::work() {
   bool is_mark_due = queue::mark_of(Chore::fire) <= pg::now();
   core::Microseconds now = pg::monotonic_now();
-  if (is_mark_due || (second_look_at_ && *second_look_at_ <= now)) return fire();
-  if (checked_) return check();
-  if (is_to_prune_) prune();
+  if (is_mark_due || (second_look_at_ && *second_look_at_ <= now)) fire();
+  if (not_before_ > now) return; // it has failed
+  if (checked_)
+    check();
+  else if (is_to_prune_)
+    prune();
 }
 
 // True: it has failed, and is to wait.

@@ -17,7 +17,7 @@ class ScheduleKeeper {
   bool is_due(core::Microseconds now) const { return wait_at(now) <= 0; }
   core::Microseconds wait_at(core::Microseconds now) const;
 
-  // One step: a page of schedules, or of what became of them.
+  // A page of what is due; and one of the minute's look, or of what became of instants long ago.
   void work();
 
   // What failed may be tried at once.
