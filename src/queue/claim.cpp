@@ -113,7 +113,7 @@ class Claiming {
 
   // A claim buries so many at the most: the rest is for the next one, so that no number of them is
   // too much for a caller's patience.
-  Claimed run(pg::ResultSet& set) {
+  Claimed run(const HandOut& hand_out) {
     pg::Value queue_name = pg::text(queue_.name);
     std::int32_t claimed = 0;
     for (bool is_row = line_.seek(); is_row; is_row = line_.next()) {
@@ -121,7 +121,7 @@ class Claiming {
       if (line_.verdict().fate != core::Fate::again) {
         bury();
       } else {
-        hand_out(set, queue_name);
+        lease_out(hand_out, queue_name);
         ++claimed;
       }
       if (claimed == claim_.max_jobs || dead_.size() == kMostDead) break;
@@ -169,7 +169,7 @@ class Claiming {
                      .reason = pg::text(line_.verdict().reason)});
   }
 
-  void hand_out(pg::ResultSet& set, pg::Value queue_name) {
+  void lease_out(const HandOut& hand_out, pg::Value queue_name) {
     const pg::IndexWalk& row = line_.row();
     const pg::IndexWalk& job = line_.job();
     core::Counters before = line_.counters();
@@ -180,12 +180,12 @@ class Claiming {
                      pg::int8(lease_.length), pg::null(INT8OID), pg::int4(counted.attempt),
                      pg::int4(counted.tries), pg::int4(counted.crashes),
                      pg::boolean(!job.at(JobTable::job_key).is_null), claim_.worker});
-    set.add({row.at(ReadyTable::job_id), pg::int4(counted.attempt), job.at(JobTable::task),
-             job.at(JobTable::payload), queue_name, row.at(ReadyTable::group_key),
-             job.at(JobTable::headers), pg::int4(counted.tries),
-             pg::int4(line_.limits().max_attempts), pg::int4(counted.crashes),
-             pg::int4(DatumGetInt16(row.at(ReadyTable::priority).datum)), last_error(),
-             job.at(JobTable::enqueued_at), pg::instant(lease_.expires_at)});
+    hand_out({row.at(ReadyTable::job_id), pg::int4(counted.attempt), job.at(JobTable::task),
+              job.at(JobTable::payload), queue_name, row.at(ReadyTable::group_key),
+              job.at(JobTable::headers), pg::int4(counted.tries),
+              pg::int4(line_.limits().max_attempts), pg::int4(counted.crashes),
+              pg::int4(DatumGetInt16(row.at(ReadyTable::priority).datum)), last_error(),
+              job.at(JobTable::enqueued_at), pg::instant(lease_.expires_at)});
   }
 
   pg::Value last_error() {
@@ -204,10 +204,10 @@ class Claiming {
   std::vector<Ended> dead_;
 };
 
-Claimed claim_now(pg::ResultSet& set, const Queue& queue, const Claim& claim) {
+Claimed claim_now(const HandOut& hand_out, const Queue& queue, const Claim& claim) {
   LaneClaims lanes(queue.queue_id);
   if (lanes.stretches().empty()) return {};
-  Claimed claimed = Claiming(queue, claim, lanes).run(set);
+  Claimed claimed = Claiming(queue, claim, lanes).run(hand_out);
   if (claimed.count > 0 && !settings::async_claims) pg::make_commit_durable();
   return claimed;
 }
@@ -237,7 +237,7 @@ Datum claim(pg::Call& call) {
   std::string_view queue = check_queue_name(call.text_or_null(kQueue).value_or(kDefaultQueue));
   Claim claim = read_claim(call, 1);
   pg::ResultSet set(call);
-  claim_from_queue(set, queue, claim);
+  claim_from_queue(into(set), queue, claim);
   break_promise();
   return set.done();
 }
@@ -248,7 +248,7 @@ Datum claim_from(pg::Call& call) {
   Claim claim = read_claim(call, 1);
   pg::ResultSet set(call);
   for (std::string_view queue : queues) {
-    claim.max_jobs -= claim_from_queue(set, queue, claim);
+    claim.max_jobs -= claim_from_queue(into(set), queue, claim);
     if (claim.max_jobs == 0) break;
   }
   break_promise();
@@ -256,6 +256,10 @@ Datum claim_from(pg::Call& call) {
 }
 
 } // namespace
+
+HandOut into(pg::ResultSet& set) {
+  return [&set](std::initializer_list<pg::Value> row) { set.add(row); };
+}
 
 Claim read_claim(const pg::Call& call, int position) {
   check_transaction();
@@ -273,7 +277,7 @@ Claim read_claim(const pg::Call& call, int position) {
 // Two claims never get the same row: each holds the rows that it took until its transaction ends,
 // and passes over those that another holds. A job whose limits are reached is buried on the way, so
 // it does not stand in front of healthy ones.
-std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view name, const Claim& claim) {
+std::int32_t claim_from_queue(const HandOut& hand_out, std::string_view name, const Claim& claim) {
   const Appetite before(kUnmadeQueue); // the queue may come to be made while it is looked up
   std::optional<Queue> queue = share_queue_if_made(name);
   const Appetite appetite = queue ? Appetite(queue->queue_id) : before;
@@ -281,7 +285,7 @@ std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view name, const C
     appetite.stay_hungry();
     return 0;
   }
-  Claimed claimed = claim_now(set, *queue, claim);
+  Claimed claimed = claim_now(hand_out, *queue, claim);
   keep_promise(queue->queue_id);
   if (claimed.count < claim.max_jobs) leave_short(*queue, appetite, claimed);
   return claimed.count;

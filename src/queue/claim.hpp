@@ -2,6 +2,8 @@
 // counts the attempt.
 #pragma once
 
+#include <functional>
+#include <initializer_list>
 #include <string_view>
 
 #include "pg/call.hpp"
@@ -18,7 +20,10 @@ struct Claim {
 // The parameters that all claiming verbs have, from the position of max_jobs on.
 Claim read_claim(const pg::Call& call, int position);
 
-// Adds at most claim.max_jobs jobs of the queue to the set; returns how many.
-std::int32_t claim_from_queue(pg::ResultSet& set, std::string_view queue, const Claim& claim);
+// Hands out at most claim.max_jobs jobs of the queue, each as a row of claimed_job; returns how
+// many.
+using HandOut = std::function<void(std::initializer_list<pg::Value> row)>;
+HandOut into(pg::ResultSet& set);
+std::int32_t claim_from_queue(const HandOut& hand_out, std::string_view queue, const Claim& claim);
 
 } // namespace jobq::queue

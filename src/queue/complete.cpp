@@ -85,7 +85,7 @@ Datum complete_and_claim(pg::Call& call) {
   Claim claim = read_claim(call, 3);
   complete_all(batch, read_results(call, {6, "results"}, batch.size()));
   pg::ResultSet set(call);
-  claim_from_queue(set, queue, claim);
+  claim_from_queue(into(set), queue, claim);
   break_promise();
   return set.done();
 }
