@@ -7,26 +7,32 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" jobq.control
 # One word is one room: src/FLOOR/ROOM.cpp.
 CORE_ROOMS = back_off calendar cron cron_field cron_text due duration grace groups instants interval_text lane lane_table \
     mistake pace timetable tokens upkeep verdict waiters
-PG_ROOMS = background bridge call clock command databases door ending error extension index_walk invalidation lock log \
+PG_ROOMS = background bridge call client_command clock command databases door ending error extension first_row index_walk \
+    invalidation lock log \
     memory notify owner planner procedure random result_set role sequence setting shared_memory sleep snapshot statement table \
     text time_zone transaction turn value watch
-QUEUE_ROOMS = administer agenda bounds cancel claim complete counts doors enqueue fail failure group job key lane_builder \
+QUEUE_ROOMS = administer agenda bounds bury cancel claim complete counts doors enqueue executors fail failure group job key lane_builder \
     lane_check lane_states lanes line notes queue ready_line renew require_preload reschedule retry survey sweep tag token wait
-SCHEDULE_ROOMS = expression fire home next_runs runs schedule schedule_job
-WORKER_ROOMS = caller chores health lane_keeper launcher manager roster schedule_keeper step troubles
+COMMAND_ROOMS = enqueue_sql home permit sql_command
+SCHEDULE_ROOMS = adopt change expression fire next_runs operate_schedule runs schedule schedule_job
+WORKER_ROOMS = caller chores command_report executor executor_keeper health lane_keeper launcher manager roster schedule_keeper step troubles
 
 # The install script is src/schema.sql, these rooms' SQL in this order, then src/grants.sql.
 QUEUE_SQL_ROOMS = administer group enqueue claim renew complete wait fail cancel retry reschedule sweep counts lane_states views
-SCHEDULE_SQL_ROOMS = next_runs schedule_job fire home schedules
+COMMAND_SQL_ROOMS = enqueue_sql sql_jobs
+SCHEDULE_SQL_ROOMS = next_runs schedule_job operate_schedule fire adopt schedules
 WORKER_SQL_ROOMS = health
 
 CORE_SRCS = $(CORE_ROOMS:%=src/core/%.cpp)
 PG_SRCS = $(PG_ROOMS:%=src/pg/%.cpp)
 QUEUE_SRCS = $(QUEUE_ROOMS:%=src/queue/%.cpp)
+COMMAND_SRCS = $(COMMAND_ROOMS:%=src/command/%.cpp)
 SCHEDULE_SRCS = $(SCHEDULE_ROOMS:%=src/schedule/%.cpp)
 WORKER_SRCS = $(WORKER_ROOMS:%=src/worker/%.cpp)
-SRCS = src/jobq.cpp src/settings.cpp $(CORE_SRCS) $(PG_SRCS) $(QUEUE_SRCS) $(SCHEDULE_SRCS) $(WORKER_SRCS)
-SQL_SRCS = src/schema.sql $(QUEUE_SQL_ROOMS:%=src/queue/%.sql) $(SCHEDULE_SQL_ROOMS:%=src/schedule/%.sql) \
+SRCS = src/jobq.cpp src/settings.cpp $(CORE_SRCS) $(PG_SRCS) $(QUEUE_SRCS) $(COMMAND_SRCS) $(SCHEDULE_SRCS) \
+    $(WORKER_SRCS)
+SQL_SRCS = src/schema.sql $(QUEUE_SQL_ROOMS:%=src/queue/%.sql) $(COMMAND_SQL_ROOMS:%=src/command/%.sql) \
+    $(SCHEDULE_SQL_ROOMS:%=src/schedule/%.sql) \
     $(WORKER_SQL_ROOMS:%=src/worker/%.sql) src/grants.sql
 BRIDGE_SRCS = $(sort $(wildcard test/bridge/*.cpp))
 

@@ -66,11 +66,11 @@ GRANT EXECUTE ON PROCEDURE jobq.wait, jobq.wait_any TO jobq_worker;
 GRANT EXECUTE ON FUNCTION jobq.queue_counts, jobq.lane_states, jobq.health, jobq.next_runs TO jobq_reader;
 
 GRANT EXECUTE ON FUNCTION
-  jobq.schedule_job, jobq.alter_schedule, jobq.unschedule, jobq.pause_schedule, jobq.resume_schedule,
+  jobq.enqueue_sql, jobq.cancel_sql, jobq.schedule, jobq.schedule_job, jobq.alter_schedule, jobq.unschedule, jobq.pause_schedule, jobq.resume_schedule,
   jobq.run_schedule, jobq.next_runs
 TO jobq_scheduler;
 
-GRANT SELECT ON jobq.schedules, jobq.schedule_runs TO jobq_scheduler, jobq_reader;
+GRANT SELECT ON jobq.schedules, jobq.schedule_runs, jobq.sql_jobs TO jobq_scheduler, jobq_reader;
 
 GRANT SELECT ON
   jobq.jobs, jobq.history, jobq.dead_jobs, jobq.failures, jobq.queues, jobq.workers, jobq.lanes,

@@ -9,6 +9,7 @@
 #include "pg/watch.hpp"
 #include "queue/agenda.hpp"
 #include "queue/doors.hpp"
+#include "queue/executors.hpp"
 #include "queue/group.hpp"
 #include "queue/lanes.hpp"
 #include "queue/notes.hpp"
@@ -33,6 +34,7 @@ void prepare_server() {
   jobq::queue::request_agenda();
   jobq::queue::request_doors();
   jobq::queue::request_lanes();
+  jobq::queue::request_executors();
   jobq::queue::watch_lanes();
   jobq::queue::watch_notes();
   jobq::worker::request_roster();

@@ -214,6 +214,17 @@ CREATE TABLE jobq.failure (
 
 COMMENT ON TABLE jobq.failure IS 'attempts that did not complete; pruned with their job';
 
+CREATE TABLE jobq.sql_command (
+  job_id bigint PRIMARY KEY,
+  timeout bigint NOT NULL CHECK (timeout > 0),
+  role_oid oid NOT NULL,
+  role_name text NOT NULL,
+  command text NOT NULL
+);
+
+COMMENT ON TABLE jobq.sql_command IS
+  'what a SQL job runs, as whom, and for how many microseconds at most; pruned with its job';
+
 CREATE SEQUENCE jobq.schedule_number AS bigint;
 
 COMMENT ON SEQUENCE jobq.schedule_number IS 'ids of schedules, never used again';
@@ -225,7 +236,7 @@ CREATE TABLE jobq.home (
 );
 
 COMMENT ON TABLE jobq.home IS
-  'where the schedules are at home: a copy of them in another database rests until jobq.adopt()';
+  'where schedules and SQL jobs are at home: a copy of them in another database rests until jobq.adopt()';
 
 -- All but handled_until, next_run_at, waiting and stopped is what somebody wants; those are how far
 -- it has come. next_run_at follows from the others: it is there to be found by.
@@ -254,7 +265,16 @@ CREATE TABLE jobq.schedule (
   task text NOT NULL CHECK (octet_length(task) BETWEEN 1 AND 63),
   group_key text CHECK (octet_length(group_key) <= 255),
   payload jsonb NOT NULL,
-  headers jsonb
+  headers jsonb,
+  timeout bigint CHECK (timeout > 0),
+  run_as_oid oid,
+  run_as_name text,
+  command text,
+  CHECK (
+    (command IS NULL) = (timeout IS NULL)
+    AND (command IS NULL) = (run_as_oid IS NULL)
+    AND (command IS NULL) = (run_as_name IS NULL)
+  )
 ) WITH (fillfactor = 70);
 
 CREATE INDEX schedule_next_run_at ON jobq.schedule (next_run_at, schedule_id)
@@ -263,7 +283,7 @@ WHERE next_run_at IS NOT NULL;
 CREATE INDEX schedule_waiting ON jobq.schedule (schedule_id) WHERE waiting IS NOT NULL;
 
 COMMENT ON TABLE jobq.schedule IS
-  'rules that make jobs; jitter is microseconds; the instants up to handled_until are dealt with; waiting: one whose job is to be made when the last one has ended';
+  'rules that make jobs, SQL jobs if there is a command; jitter and timeout are microseconds; the instants up to handled_until are dealt with; waiting: one whose job is to be made when the last one has ended';
 
 CREATE TABLE jobq.schedule_run (
   schedule_id bigint NOT NULL,
@@ -295,6 +315,7 @@ SELECT pg_catalog.pg_extension_config_dump('jobq.lease', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.finished', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.key', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.failure', '');
+SELECT pg_catalog.pg_extension_config_dump('jobq.sql_command', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.schedule_number', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.home', '');
 SELECT pg_catalog.pg_extension_config_dump('jobq.schedule', '');

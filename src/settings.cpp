@@ -14,6 +14,8 @@ int database_scan_interval = 300;
 int max_lanes = 2048;
 int max_groups = 16'384;
 bool reread_lanes = true;
+int sql_workers = 2;
+bool superuser_sql = true;
 
 namespace {
 
@@ -78,6 +80,15 @@ void define() {
                      .context = PGC_SIGHUP,
                      .flags = GUC_NOT_IN_SAMPLE},
                     &reread_lanes, true);
+  pg::define_number({.name = "jobq.sql_workers",
+                     .sentence = "Processes that run SQL jobs in a database at the same time; "
+                                 "each needs a place of max_worker_processes.",
+                     .context = PGC_SUSET},
+                    &sql_workers, {.default_value = 2, .least = 0, .most = 1000});
+  pg::define_switch({.name = "jobq.superuser_sql",
+                     .sentence = "Lets SQL jobs run as superusers.",
+                     .context = PGC_SIGHUP},
+                    &superuser_sql, true);
   pg::reserve_prefix();
 }
 

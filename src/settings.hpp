@@ -16,6 +16,8 @@ extern int database_scan_interval; // seconds
 extern int max_lanes;
 extern int max_groups;
 extern bool reread_lanes; // for tests only
+extern int sql_workers;   // a database
+extern bool superuser_sql;
 
 // Lengths of time, as everybody counts them.
 inline core::Microseconds grace() { return core::Microseconds{sweep_grace} * 1000; }

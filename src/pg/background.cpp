@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "pg/client_command.hpp"
 #include "pg/log.hpp"
 #include "pg/sleep.hpp"
 
@@ -22,12 +23,24 @@ constexpr int kRestartSeconds = 1;
 
 volatile std::sig_atomic_t is_leaving = 0;
 
+// What a worker is started for, as it is handed to it.
+struct Errand {
+  std::uint64_t ticket;
+  Oid role;
+};
+
+Errand my_errand() {
+  Errand errand{};
+  std::memcpy(&errand, MyBgworkerEntry->bgw_extra, sizeof errand);
+  return errand;
+}
+
 // A worker in the middle of a transaction is cancelled, so that it need not be terminated, which
-// would be a line in the log.
+// would be a line in the log. A command may be between two transactions of its own.
 void on_terminate(SIGNAL_ARGS) {
   int before = errno;
   is_leaving = 1;
-  if (IsTransactionState()) {
+  if (IsTransactionState() || is_in_client_command()) {
     InterruptPending = true;
     QueryCancelPending = true;
   }
@@ -60,9 +73,9 @@ void accept_signals() {
   BackgroundWorkerUnblockSignals();
 }
 
-void connect_by_oid(Oid database) {
+void connect_by_oid(Oid database, Oid role) {
   accept_signals();
-  BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+  BackgroundWorkerInitializeConnectionByOid(database, role, 0);
 }
 
 void connect_nowhere() {
@@ -94,8 +107,9 @@ std::optional<StartedWorker> start_worker(const WorkerKind& kind, const Start& s
   worker.bgw_restart_time = BGW_NEVER_RESTART;
   worker.bgw_notify_pid = MyProcPid;
   worker.bgw_main_arg = ObjectIdGetDatum(start.database);
-  static_assert(sizeof start.ticket <= BGW_EXTRALEN);
-  std::memcpy(worker.bgw_extra, &start.ticket, sizeof start.ticket);
+  const Errand errand = {.ticket = start.ticket, .role = start.role};
+  static_assert(sizeof errand <= BGW_EXTRALEN);
+  std::memcpy(worker.bgw_extra, &errand, sizeof errand);
   BackgroundWorkerHandle* handle = guarded<register_start>(worker);
   if (handle == nullptr) return std::nullopt;
   return StartedWorker(handle);
@@ -119,19 +133,21 @@ StartedWorker::State StartedWorker::state() const {
 
 Oid my_start_database() { return DatumGetObjectId(MyBgworkerEntry->bgw_main_arg); }
 
-std::uint64_t my_ticket() {
-  std::uint64_t ticket = 0;
-  std::memcpy(&ticket, MyBgworkerEntry->bgw_extra, sizeof ticket);
-  return ticket;
-}
+std::uint64_t my_ticket() { return my_errand().ticket; }
 
-void connect_to_database(Oid database) { guarded<connect_by_oid>(database); }
+Oid my_start_role() { return my_errand().role; }
+
+void connect_to_database(Oid database) { guarded<connect_by_oid>(database, InvalidOid); }
+
+void connect_as(Oid database, Oid role) { guarded<connect_by_oid>(database, role); }
 
 void connect_to_no_database() { guarded<connect_nowhere>(); }
 
 bool is_asked_to_leave() { return is_leaving != 0; }
 
 void ask_to_leave(int process_id) { kill(process_id, SIGTERM); }
+
+void poke(int process_id) { kill(process_id, SIGUSR2); }
 
 bool rest(core::Microseconds longest, const char* reason) {
   if (ConfigReloadPending == 0) sleep(longest, reason);

@@ -29,7 +29,8 @@ void register_worker(const WorkerKind& kind);
 // Started once, for a database. The caller's latch is set when it starts and when it ends.
 struct Start {
   Oid database;
-  std::uint64_t ticket; // for my_ticket()
+  std::uint64_t ticket;  // for my_ticket()
+  Oid role = InvalidOid; // for my_start_role()
 };
 class StartedWorker {
  public:
@@ -55,15 +56,19 @@ std::optional<StartedWorker> start_worker(const WorkerKind& kind, const Start& s
 
 Oid my_start_database();
 std::uint64_t my_ticket();
+Oid my_start_role();
 
 // Without a database only the catalogs that all databases share can be read. From here on SIGTERM
 // asks the loop to leave, and cancels the transaction that it is in; so it does while connecting,
 // which then raises.
 void connect_to_database(Oid database);
+// As a client that logs in as the role: with its rights and its settings.
+void connect_as(Oid database, Oid role);
 void connect_to_no_database();
 
 bool is_asked_to_leave();
 void ask_to_leave(int process_id); // sends SIGTERM; the process must be known to live
+void poke(int process_id);         // sends SIGUSR2, which wakes it (client_command); the same
 
 // Sleeps, and reads a changed configuration file; returns whether it did.
 bool rest(core::Microseconds longest, const char* reason);

@@ -13,6 +13,7 @@ extern "C" {
 #include "optimizer/plancat.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
+#include "tcop/pquery.h"
 #include "utils/acl.h"
 #include "utils/wait_event.h"
 }
@@ -57,6 +58,14 @@ inline TM_Result delete_row(Relation table, ItemPointer place, bool wait, TM_Fai
 #else
   return table_tuple_delete(table, place, command, GetActiveSnapshot(), InvalidSnapshot, wait,
                             failure, false);
+#endif
+}
+
+inline void run_portal(Portal portal, DestReceiver* receiver, QueryCompletion* completion) {
+#if PG_VERSION_NUM >= 180000
+  PortalRun(portal, FETCH_ALL, true, receiver, receiver, completion);
+#else
+  PortalRun(portal, FETCH_ALL, true, true, receiver, receiver, completion);
 #endif
 }
 

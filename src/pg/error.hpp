@@ -27,6 +27,7 @@ enum class SqlState : int {
   out_of_range = ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
   serialization_failure = ERRCODE_T_R_SERIALIZATION_FAILURE,
   undefined_object = ERRCODE_UNDEFINED_OBJECT,
+  syntax_error = ERRCODE_SYNTAX_ERROR,
   unique_violation = ERRCODE_UNIQUE_VIOLATION,
   warning = ERRCODE_WARNING,
   unsupported = ERRCODE_FEATURE_NOT_SUPPORTED,

@@ -29,6 +29,8 @@ std::optional<Oid> find_role(const std::string& name) {
 
 bool has_rights_of(Oid role, Oid other) { return guarded<has_privs_of_role>(role, other); }
 
+bool is_superuser(Oid role) { return guarded<superuser_arg>(role); }
+
 bool is_restricted() { return InSecurityRestrictedOperation(); }
 
 } // namespace jobq::pg

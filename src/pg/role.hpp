@@ -15,6 +15,8 @@ std::optional<Oid> find_role(const std::string& name);
 // superuser. A role that is gone gives nothing to others.
 bool has_rights_of(Oid role, Oid other);
 
+bool is_superuser(Oid role);
+
 // Whether this is a place where what is called must not reach beyond: a maintenance command, or a
 // refresh of a view, runs somebody's function with rights that are not the caller's.
 bool is_restricted();

@@ -19,6 +19,13 @@ std::uint64_t hash_of(std::string_view text) {
                              static_cast<int>(text.size()), 0);
 }
 
+std::string made_valid(std::string text) {
+  if (pg_verifymbstr(text.data(), static_cast<int>(text.size()), true)) return text;
+  for (char& byte : text)
+    if ((byte & 0x80) != 0) byte = '?';
+  return text;
+}
+
 std::string quoted_literal(std::string_view text) {
   std::string literal = "'";
   for (char c : text) literal += c == '\'' ? "''" : std::string(1, c);

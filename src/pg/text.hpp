@@ -14,6 +14,9 @@ std::string_view clip(std::string_view text, std::size_t bytes);
 // Another number for other bytes, but for rare chance; the same in all processes of a server.
 std::uint64_t hash_of(std::string_view text);
 
+// The text, if it is valid; else with a question mark in place of each byte that is not ASCII.
+std::string made_valid(std::string text);
+
 // As a literal of SQL.
 std::string quoted_literal(std::string_view text);
 

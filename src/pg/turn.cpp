@@ -10,9 +10,13 @@ namespace jobq::pg {
 
 namespace {
 
+// Whatever the defaults of the session's role and database are.
 void begin_transaction() {
   SetCurrentStatementStartTimestamp();
   StartTransactionCommand();
+  XactIsoLevel = XACT_READ_COMMITTED;
+  XactReadOnly = RecoveryInProgress();
+  XactDeferrable = false;
   if (SPI_connect() != SPI_OK_CONNECT) elog(ERROR, "SPI_connect failed");
   PushActiveSnapshot(GetTransactionSnapshot());
 }

@@ -67,6 +67,8 @@ Datum json_element(Jsonb* json, uint32 index) {
 
 Datum make_empty_json_object() { return DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")); }
 
+Datum jsonb_of(const char* json) { return DirectFunctionCall1(jsonb_in, CStringGetDatum(json)); }
+
 } // namespace
 
 Value text(std::string_view bytes) {
@@ -124,6 +126,8 @@ std::vector<Value> json_elements(Datum jsonb) {
     elements.push_back({guarded<json_element>(json, i), false, JSONBOID});
   return elements;
 }
+
+Value jsonb(const std::string& json) { return {guarded<jsonb_of>(json.c_str()), false, JSONBOID}; }
 
 Value empty_json_object() { return {guarded<make_empty_json_object>(), false, JSONBOID}; }
 

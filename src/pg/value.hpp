@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -66,5 +67,8 @@ std::optional<std::size_t> json_array_length(Datum jsonb);
 std::vector<Value> json_elements(Datum jsonb);
 
 Value empty_json_object();
+
+// JSON's text as JSONB; raises what is wrong with it.
+Value jsonb(const std::string& json);
 
 } // namespace jobq::pg

@@ -60,6 +60,8 @@ constinit pg::Statement
   " WHERE k.job_id OPERATOR(pg_catalog.=) g.job_id)"                                               \
   ", unfailed AS (DELETE FROM jobq.failure AS f USING gone AS g"                                   \
   " WHERE f.job_id OPERATOR(pg_catalog.=) g.job_id)"                                               \
+  ", uncommanded AS (DELETE FROM jobq.sql_command AS c USING gone AS g"                            \
+  " WHERE c.job_id OPERATOR(pg_catalog.=) g.job_id)"                                               \
   ", forgotten AS (DELETE FROM jobq.job AS j USING gone AS g"                                      \
   " WHERE j.job_id OPERATOR(pg_catalog.=) g.job_id) " result
 
@@ -143,6 +145,7 @@ void pause(const pg::Call& call, bool is_paused) {
   Queue queue = require_queue(call.text(kQueue));
   set_paused.run({pg::int8(queue.queue_id), pg::boolean(is_paused)});
   if (!is_paused) note_queue(queue.queue_id);
+  if (!is_paused && is_sql_queue(queue.name)) note_instant(Chore::execute, 0);
 }
 
 Datum pause_queue(pg::Call& call) {

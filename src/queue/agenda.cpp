@@ -119,7 +119,15 @@ void lower_mark(Chore chore, core::Microseconds instant) {
     core::Mark& mark = entry.marks[place];
     bool is_earlier = instant < mark.instant;
     mark.lower(instant);
-    return is_earlier && (chore == Chore::promote || chore == Chore::fire);
+    bool is_swept_later = chore == Chore::rescue || chore == Chore::prune;
+    return is_earlier && !is_swept_later;
+  });
+}
+
+void want_executors(std::uint32_t database) {
+  change(database, [](Entry& entry) {
+    entry.marks[static_cast<std::size_t>(Chore::execute)].lower(0);
+    return true;
   });
 }
 

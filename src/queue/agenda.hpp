@@ -14,8 +14,8 @@ namespace jobq::queue {
 // To be called once, by _PG_init while the server preloads its libraries.
 void request_agenda();
 
-enum class Chore { promote, rescue, prune, fire };
-inline constexpr int kChoreCount = 4;
+enum class Chore { promote, rescue, prune, fire, execute };
+inline constexpr int kChoreCount = 5;
 inline constexpr int kSweptCount = 3; // the first ones, which are lines
 
 // Producers of work, in this session's database. They raise nothing and may be called when a
@@ -25,6 +25,8 @@ inline constexpr int kSweptCount = 3; // the first ones, which are lines
 void lower_mark(Chore chore, core::Microseconds instant);
 // Where a look at the chore's line may begin, if its snapshot is taken after this call.
 core::Place low_mark(Chore chore);
+// There may be work for executors: one has left, or a SQL job is ready.
+void want_executors(std::uint32_t database);
 // COPY has put rows into the tables: a restore may be under way. By the monotonic clock.
 void note_copy(core::Microseconds now);
 

@@ -13,7 +13,7 @@ namespace {
 
 using pg::SqlState;
 
-constexpr std::string_view kReservedPrefix = "sql/";
+constexpr std::string_view kSqlPrefix = "sql/";
 constexpr std::string_view kReservedKeyPrefix = "schedule/";
 
 void check_size(std::string_view text, const char* what, std::size_t most) {
@@ -51,12 +51,20 @@ std::string_view check_name(std::string_view name, const char* what) {
 
 std::string_view check_queue_name(std::string_view name) {
   check_name(name, "queue");
-  if (name.starts_with(kReservedPrefix))
+  if (is_sql_queue(name))
     pg::raise({.sqlstate = SqlState::invalid_value,
                .message = "queue name \"" + std::string(name) + "\" is reserved",
                .hint = "Choose a name that does not begin with \"sql/\"."});
   return name;
 }
+
+std::string sql_queue_of(std::uint32_t role) {
+  return std::string(kSqlPrefix).append(std::to_string(role));
+}
+
+bool is_sql_queue(std::string_view name) { return name.starts_with(kSqlPrefix); }
+
+bool comes_by_itself(std::string_view name) { return name == kDefaultQueue || is_sql_queue(name); }
 
 std::string_view check_job_key(std::string_view key) {
   check_not_empty(key, "job_key");

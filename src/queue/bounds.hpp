@@ -23,6 +23,11 @@ inline constexpr std::size_t kLongestText = 65'536; // of an error or reason tha
 std::string_view check_name(std::string_view name, const char* what);
 // The same, and not reserved (sql/...).
 std::string_view check_queue_name(std::string_view name);
+// SQL jobs stand in a queue of the role that they run as; no worker may claim from it.
+std::string sql_queue_of(std::uint32_t role);
+bool is_sql_queue(std::string_view name);
+// Whether a queue of this name comes to exist with its first job.
+bool comes_by_itself(std::string_view name);
 // A job's or group's key: at most 255 bytes; a job's is not empty.
 std::string_view check_job_key(std::string_view key);
 // The same for a new job: the keys that the jobs of schedules have are not to be had.

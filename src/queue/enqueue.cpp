@@ -114,6 +114,7 @@ void insert(const Order& order, const Queue& queue, std::span<const std::int64_t
     note_instant(Chore::promote, *order.run_at);
   else
     note_ready(queue.queue_id, static_cast<std::int64_t>(ids.size()));
+  if (!is_delayed(order) && is_sql_queue(queue.name)) note_instant(Chore::execute, 0);
   pg::Table(JobTable::shape).insert(jobs);
   pg::Table(is_delayed(order) ? DelayedTable::shape : ReadyTable::shape).insert(line);
 }

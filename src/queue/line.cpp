@@ -8,6 +8,7 @@
 #include "pg/snapshot.hpp"
 #include "pg/table.hpp"
 #include "pg/statement.hpp"
+#include "queue/bounds.hpp"
 #include "queue/notes.hpp"
 #include "queue/lanes.hpp"
 #include "queue/queue.hpp"
@@ -22,17 +23,29 @@ constinit pg::Statement
     free_keys("DELETE FROM jobq.key WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
 
 constinit pg::Statement
+    delete_commands("DELETE FROM jobq.sql_command WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+
+constinit pg::Statement
     delete_failures("DELETE FROM jobq.failure WHERE job_id OPERATOR(pg_catalog.=) ANY ($1)");
+
+// Managers start executors for SQL jobs.
+void note_sql(std::int64_t queue_id) {
+  std::optional<Queue> queue = find_queue(queue_id);
+  if (queue && is_sql_queue(queue->name)) note_instant(Chore::execute, 0);
+}
 
 void put_ready(std::span<const Waiting> jobs) {
   if (jobs.empty()) return;
   pg::NewRows rows;
+  std::optional<std::int64_t> noted_queue;
   for (const Waiting& job : jobs) {
     core::Tag tag = give_tag(job.queue_id, job.priority, job.group_key);
     rows.add({pg::int8(job.queue_id), pg::int8(tag), pg::int8(job.job_id),
               pg::int4(job.counters.attempt), pg::int4(job.counters.tries),
               pg::int4(job.counters.crashes), pg::int2(job.priority), job.group_key});
     note_ready(job.queue_id, 1);
+    if (noted_queue != job.queue_id) note_sql(job.queue_id);
+    noted_queue = job.queue_id;
   }
   pg::Table(ReadyTable::shape).insert(rows);
 }
@@ -95,6 +108,11 @@ void log_death(const Ended& job) {
   pg::log_at_commit("jobq: job " + std::to_string(job.job_id) + " of queue \"" +
                     (queue ? queue->name : std::to_string(job.queue_id)) +
                     "\" is dead: " + std::string(pg::view_of_text(job.reason.datum)));
+}
+
+bool is_sql(const Ended& job) {
+  std::optional<Queue> queue = find_queue(job.queue_id);
+  return !queue || is_sql_queue(queue->name);
 }
 
 template <typename Condition>
@@ -174,6 +192,7 @@ Line put_waiting(std::span<const Waiting> jobs, TimestampTz now) {
 
 void forget_jobs(std::span<const std::int64_t> job_ids) {
   run_on(delete_failures, job_ids);
+  run_on(delete_commands, job_ids);
   delete_jobs(job_ids);
 }
 
@@ -190,6 +209,7 @@ void finish(std::span<const Ended> jobs, TimestampTz now) {
   put_finished(kept, keep_times, now);
   run_on(delete_failures,
          ids_of(forgotten, [](const Ended& job) { return job.may_have_failures; }));
+  run_on(delete_commands, ids_of(forgotten, is_sql));
   delete_jobs(ids_of(forgotten, [](const Ended&) { return true; }));
 }
 

@@ -32,6 +32,11 @@ QueueNote& note_on(std::int64_t queue_id) {
       {.queue_id = queue_id});
 }
 
+pg::Notes<Attempt>& stops() {
+  static auto* stops = new pg::Notes<Attempt>;
+  return *stops;
+}
+
 // Of the whole transaction: to look too early, for a row that a savepoint took back, is no harm.
 constexpr std::array<core::Microseconds, kChoreCount> kNothing = [] {
   std::array<core::Microseconds, kChoreCount> nothing{};
@@ -63,6 +68,7 @@ void forget() {
 
 void at_commit() {
   queues().tell_all(tell_of_commit);
+  stops().tell_all(stop_execution);
   for (int chore = 0; chore < kChoreCount; ++chore) {
     core::Microseconds instant = earliest[static_cast<std::size_t>(chore)];
     if (instant != core::kForever) lower_mark(static_cast<Chore>(chore), instant);
@@ -76,15 +82,23 @@ void at_commit() {
 
 void at_abort() {
   queues().tell_all(tell_of_abort);
+  stops().clear();
   break_promise(); // whoever was to be told may not have been
   forget();
 }
 
-constexpr pg::Endings kEndings = {
-    .committed = at_commit,
-    .aborted = at_abort,
-    .level_kept = [](int level) { queues().keep(level); },
-    .level_lost = [](int level) { queues().tell_lost(level, tell_of_abort); }};
+constexpr pg::Endings kEndings = {.committed = at_commit,
+                                  .aborted = at_abort,
+                                  .level_kept =
+                                      [](int level) {
+                                        queues().keep(level);
+                                        stops().keep(level);
+                                      },
+                                  .level_lost =
+                                      [](int level) {
+                                        queues().tell_lost(level, tell_of_abort);
+                                        stops().tell_lost(level, [](const Attempt&) {});
+                                      }};
 
 } // namespace
 
@@ -106,6 +120,8 @@ void note_all_taken(std::int64_t queue_id) { note_on(queue_id).is_all_taken = tr
 void note_new_queue(std::int64_t queue_id) { note_on(queue_id).is_new = true; }
 
 void note_queue(std::int64_t queue_id) { note_on(queue_id).is_changed = true; }
+
+void note_stop(const Attempt& attempt) { stops().add(attempt); }
 
 void note_instant(Chore chore, core::Microseconds instant) {
   core::Microseconds& lowest = earliest[static_cast<std::size_t>(chore)];

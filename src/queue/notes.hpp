@@ -6,6 +6,7 @@
 
 #include "core/duration.hpp"
 #include "queue/agenda.hpp"
+#include "queue/executors.hpp"
 
 namespace jobq::queue {
 
@@ -23,6 +24,9 @@ void note_all_taken(std::int64_t queue_id);
 // older one of its name wants to hear of its first job.
 void note_queue(std::int64_t queue_id);
 void note_new_queue(std::int64_t queue_id);
+
+// The attempt, of a SQL job, has lost its lease: whoever runs it is to stop.
+void note_stop(const Attempt& attempt);
 
 // A row with this instant was put into a line.
 void note_instant(Chore chore, core::Microseconds instant);

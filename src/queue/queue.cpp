@@ -25,6 +25,9 @@ namespace {
 
 constexpr std::size_t kMostCached = 1000;
 
+// Of SQL jobs' queues. Their leases are renewed by a process that lives as long as the server.
+constexpr core::Microseconds kSqlLease = 30 * core::kSecond;
+
 // What this session knows. `is_stale` is all that the server's callback may touch.
 struct Cache {
   std::unordered_map<std::int64_t, Queue> by_id;
@@ -171,7 +174,7 @@ Queue require_queue(std::int64_t queue_id) {
 
 std::optional<Queue> share_queue_if_made(std::string_view name) {
   std::optional<Queue> queue = locked(name, pg::LockStrength::shared);
-  if (!queue && name != kDefaultQueue) complain_of_unknown(name);
+  if (!queue && !comes_by_itself(name)) complain_of_unknown(name);
   return queue;
 }
 
@@ -209,7 +212,7 @@ Queue share_or_make_queue(std::string_view name) {
   for (;;) {
     std::optional<Queue> queue = share_queue_if_made(name);
     if (queue) return *queue;
-    make_queue(name, QueueSettings{});
+    make_queue(name, is_sql_queue(name) ? QueueSettings{.lease = kSqlLease} : QueueSettings{});
   }
 }
 

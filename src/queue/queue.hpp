@@ -49,7 +49,7 @@ std::optional<Queue> share_queue(std::int64_t queue_id);
 // The lock alone, for who takes a job out of a line: before the job's row, since drop_queue has the
 // queue before it waits for rows.
 void hold_queue(std::int64_t queue_id);
-// The same, but nothing for the default queue if nobody has used it yet.
+// The same, but nothing for one that comes by itself and that nobody has used yet.
 std::optional<Queue> share_queue_if_made(std::string_view name);
 
 // Whether nothing is to be claimed now. What says that a queue is paused may be old: resuming one
@@ -62,7 +62,7 @@ Queue change_queue(std::string_view name);
 // The queue, held alone until the transaction's end.
 Queue have_queue(std::string_view name);
 
-// share_queue, but the default queue comes to exist.
+// share_queue, but the default queue and those of SQL jobs come to exist.
 Queue share_or_make_queue(std::string_view name);
 
 // Limits left NULL at enqueue are the queue's of this moment.

@@ -67,4 +67,20 @@ Sight look_at_line(const Queue& queue, pg::View view) {
   return {};
 }
 
+Backlog look_at_backlog(const Queue& queue, std::int64_t most) {
+  const std::vector<Stretch> stretches = stretches_of(queue.queue_id);
+  Backlog backlog;
+  if (stretches.empty()) return backlog;
+  ReadyLine line(queue, stretches);
+  int passed = 0;
+  for (bool is_row = line.seek(); is_row && backlog.claimable < most; is_row = line.next()) {
+    if (line.is_held() || !line.is_whole()) {
+      if (++passed == kFarthestLook) break;
+      continue;
+    }
+    if (backlog.claimable++ == 0) backlog.oldest = line.job().int8(JobTable::enqueued_at);
+  }
+  return backlog;
+}
+
 } // namespace jobq::queue

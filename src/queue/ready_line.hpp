@@ -73,4 +73,11 @@ struct Sight {
 };
 Sight look_at_line(const Queue& queue, pg::View view = pg::View::transaction);
 
+// How many jobs claims would get now, counted up to `most`, and when the first of them was made.
+struct Backlog {
+  std::int64_t claimable = 0;
+  TimestampTz oldest = 0;
+};
+Backlog look_at_backlog(const Queue& queue, std::int64_t most);
+
 } // namespace jobq::queue

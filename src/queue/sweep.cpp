@@ -18,6 +18,7 @@
 #include "queue/line.hpp"
 #include "queue/notes.hpp"
 #include "queue/queue.hpp"
+#include "queue/renew.hpp"
 #include "queue/tables.hpp"
 #include "settings.hpp"
 
@@ -338,6 +339,7 @@ Page sweep_page(Chore chore, std::int64_t most, Course& course) {
   Page page;
   page.at = pg::now();
   if (course.from.instant > page.at) return page;
+  if (chore == Chore::rescue) renew_executions();
   course.from = lowest_from(task, course.from);
   if (course.from.instant > page.at) return page;
   auto most_rows = static_cast<std::size_t>(std::min(kPage, most));

@@ -37,6 +37,11 @@ core::Timetable read_expression(std::string_view text) {
   return std::get<core::Timetable>(read);
 }
 
+bool is_expression(std::string_view text) {
+  return text.size() <= kLongestExpression &&
+         std::holds_alternative<core::Timetable>(core::read_timetable(text));
+}
+
 std::string check_timezone(std::string_view name) {
   if (name.size() > kLongestZone) complain_of_zone(name);
   std::optional<std::string> spelling = pg::spelling_of_time_zone(std::string(name));

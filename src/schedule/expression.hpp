@@ -14,6 +14,7 @@ inline constexpr std::string_view kDefaultTimezone = "UTC";
 
 // Raises 22023 with what is wrong and what to do about it.
 core::Timetable read_expression(std::string_view text);
+bool is_expression(std::string_view text);
 
 // A name of pg_timezone_names in any case, as it is spelled there; raises 22023 for anything else:
 // an abbreviation, a POSIX string, an offset.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "command/home.hpp"
+#include "command/permit.hpp"
 #include "pg/clock.hpp"
 #include "pg/door.hpp"
 #include "pg/error.hpp"
@@ -15,7 +17,6 @@
 #include "queue/bounds.hpp"
 #include "queue/enqueue.hpp"
 #include "queue/notes.hpp"
-#include "schedule/home.hpp"
 #include "schedule/runs.hpp"
 
 namespace jobq::schedule {
@@ -49,6 +50,7 @@ queue::Enqueued enqueue_job(const Schedule& schedule, TimestampTz run_at, Timest
                         .headers = schedule.headers,
                         .now = now};
   if (schedule.overlap != Overlap::allow) order.job_key = key;
+  if (schedule.command) return command::enqueue_command(order, *schedule.command);
   return queue::enqueue_order(order);
 }
 
@@ -96,6 +98,14 @@ void check_owner(Schedule& schedule) {
   schedule.owner_name = *name;
 }
 
+// The same, and whether its commands may run at all.
+void check_role(Schedule& schedule) {
+  if (!schedule.command) return;
+  command::SqlCommand& command = *schedule.command;
+  command::require_permit(command.role, command.role_name);
+  command.role_name = pg::role_name(command.role).value_or(command.role_name);
+}
+
 // The first of many may have its row, from before the clock fell back: they begin after it.
 core::Due due_of(const Schedule& schedule, const core::Rule& rule, const core::Moment& moment,
                  core::CatchUp catch_up) {
@@ -135,6 +145,7 @@ void fire(Schedule& schedule, const Clock& clock) {
     return;
   }
   check_owner(schedule);
+  check_role(schedule);
   core::Rule rule = rule_of(schedule);
   if (schedule.waiting) fire_waiting(schedule, clock.now);
   if (is_by_reboot(rule)) return fire_reboot(schedule, clock);
@@ -173,7 +184,8 @@ void stop(Schedule schedule, const pg::Error& error, const Clock& clock) {
 
 bool is_changed(const Schedule& now, const Schedule& before) {
   return now.handled_until != before.handled_until || now.next_run_at != before.next_run_at ||
-         now.waiting != before.waiting || now.owner_name != before.owner_name;
+         now.waiting != before.waiting || now.owner_name != before.owner_name ||
+         (now.command && now.command->role_name != before.command->role_name);
 }
 
 // Only when it was wrong, or the clock fell back: whoever fires looks for the next one anyway.
@@ -299,7 +311,7 @@ Clock read_clock() {
 
 Fired fire_page(const Clock& clock, TimestampTz from, Passed& passed) {
   Fired fired;
-  if (!is_home()) {
+  if (!command::is_home()) {
     fired.is_home = !is_any_schedule();
     return fired;
   }
@@ -316,7 +328,7 @@ Fired fire_page(const Clock& clock, TimestampTz from, Passed& passed) {
 }
 
 std::optional<std::int64_t> check_page(const Clock& clock, std::int64_t after) {
-  if (!is_home()) return std::nullopt;
+  if (!command::is_home()) return std::nullopt;
   std::vector<Schedule> schedules = read_after(after);
   for (const Schedule& schedule : schedules) {
     if (is_right(schedule, clock)) continue;
@@ -329,6 +341,7 @@ std::optional<std::int64_t> check_page(const Clock& clock, std::int64_t after) {
 std::int64_t fire_now(const Schedule& schedule, TimestampTz now) {
   Schedule at_once = schedule;
   at_once.jitter = 0;
+  check_role(at_once);
   queue::Enqueued enqueued = enqueue_job(at_once, now, now);
   if (!enqueued.is_created)
     pg::raise({.sqlstate = pg::SqlState::not_ready,
@@ -343,7 +356,7 @@ std::int64_t fire_now(const Schedule& schedule, TimestampTz now) {
 void settle_instants(Schedule& schedule, TimestampTz now, std::string_view reason) {
   if (schedule.waiting) end_waiting(schedule, std::nullopt, reason, now);
   schedule.waiting.reset();
-  if (!schedule.is_active() || !schedule.next_run_at || !is_home()) return;
+  if (!schedule.is_active() || !schedule.next_run_at || !command::is_home()) return;
   try_to_note_unfired(schedule, now, reason); // what has no instants may go
 }
 

@@ -14,7 +14,8 @@ namespace {
 #define JOBQ_SCHEDULE_COLUMNS                                                                      \
   "schedule_id, name, owner_oid, owner_name, expression, timezone, overlap, catch_up, starts_at,"  \
   " ends_at, jitter, task, payload, queue, priority::integer, max_attempts, max_crashes,"          \
-  " group_key, headers, paused, stopped, created_at, handled_until, next_run_at, waiting"
+  " group_key, headers, paused, stopped, created_at, handled_until, next_run_at, waiting,"         \
+  " command, timeout, run_as_oid, run_as_name"
 
 constinit pg::Statement by_name("SELECT " JOBQ_SCHEDULE_COLUMNS " FROM jobq.schedule"
                                 " WHERE name OPERATOR(pg_catalog.=) $1 FOR UPDATE");
@@ -49,9 +50,10 @@ constinit pg::Statement
     insert_row("INSERT INTO jobq.schedule (schedule_id, name, owner_oid, owner_name, expression,"
                " timezone, overlap, catch_up, starts_at, ends_at, jitter, task, payload, queue,"
                " priority, max_attempts, max_crashes, group_key, headers, paused, stopped,"
-               " created_at, handled_until, next_run_at, waiting) VALUES ($1, $2, $3, $4, $5, $6,"
-               " $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,"
-               " $24, $25) ON CONFLICT (name) DO NOTHING RETURNING schedule_id");
+               " created_at, handled_until, next_run_at, waiting, command, timeout, run_as_oid,"
+               " run_as_name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
+               " $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)"
+               " ON CONFLICT (name) DO NOTHING RETURNING schedule_id");
 
 // The same values.
 constinit pg::Statement
@@ -60,12 +62,14 @@ constinit pg::Statement
                " ends_at = $10, jitter = $11, task = $12, payload = $13, queue = $14,"
                " priority = $15, max_attempts = $16, max_crashes = $17, group_key = $18,"
                " headers = $19, paused = $20, stopped = $21, created_at = $22,"
-               " handled_until = $23, next_run_at = $24, waiting = $25"
+               " handled_until = $23, next_run_at = $24, waiting = $25, command = $26,"
+               " timeout = $27, run_as_oid = $28, run_as_name = $29"
                " WHERE schedule_id OPERATOR(pg_catalog.=) $1");
 
 constinit pg::Statement
     advance_row("UPDATE jobq.schedule SET owner_name = $2, stopped = $3, handled_until = $4,"
-                " next_run_at = $5, waiting = $6 WHERE schedule_id OPERATOR(pg_catalog.=) $1");
+                " next_run_at = $5, waiting = $6, run_as_name = $7"
+                " WHERE schedule_id OPERATOR(pg_catalog.=) $1");
 
 constinit pg::Statement
     delete_row("DELETE FROM jobq.schedule WHERE schedule_id OPERATOR(pg_catalog.=) $1");
@@ -99,6 +103,14 @@ std::optional<std::string> string_or_null(const pg::Rows& rows, std::uint64_t ro
   return string_at(rows, row, column);
 }
 
+std::optional<command::SqlCommand> command_at(const pg::Rows& rows, std::uint64_t row) {
+  if (rows.at(row, 25).is_null) return std::nullopt;
+  return command::SqlCommand{.text = string_at(rows, row, 25),
+                             .role = DatumGetObjectId(rows.at(row, 27).datum),
+                             .role_name = string_at(rows, row, 28),
+                             .timeout = rows.int8(row, 26)};
+}
+
 // Values outlive the rows, in the current memory context.
 Schedule schedule_at(const pg::Rows& rows, std::uint64_t row) {
   return {.schedule_id = rows.int8(row, 0),
@@ -120,6 +132,7 @@ Schedule schedule_at(const pg::Rows& rows, std::uint64_t row) {
           .max_crashes = rows.int4_or_null(row, 16),
           .group_key = pg::copied(rows.at(row, 17)),
           .headers = pg::copied(rows.at(row, 18)),
+          .command = command_at(rows, row),
           .is_paused = rows.boolean(row, 19),
           .stopped = string_or_null(rows, row, 20),
           .created_at = rows.int8(row, 21),
@@ -138,8 +151,13 @@ pg::Value stopped_of(const Schedule& schedule) {
   return schedule.stopped ? pg::text(*schedule.stopped) : pg::null(TEXTOID);
 }
 
+pg::Value role_name_of(const Schedule& schedule) {
+  return schedule.command ? pg::text(schedule.command->role_name) : pg::null(TEXTOID);
+}
+
 // In the order of the columns.
 std::vector<pg::Value> values_of(const Schedule& schedule) {
+  const std::optional<command::SqlCommand>& command = schedule.command;
   return {pg::int8(schedule.schedule_id),
           pg::text(schedule.name),
           pg::oid(schedule.owner),
@@ -164,7 +182,11 @@ std::vector<pg::Value> values_of(const Schedule& schedule) {
           pg::instant(schedule.created_at),
           pg::instant(schedule.handled_until),
           pg::instant_or_null(schedule.next_run_at),
-          pg::instant_or_null(schedule.waiting)};
+          pg::instant_or_null(schedule.waiting),
+          command ? pg::text(command->text) : pg::null(TEXTOID),
+          command ? pg::int8(command->timeout) : pg::null(INT8OID),
+          command ? pg::oid(command->role) : pg::null(OIDOID),
+          role_name_of(schedule)};
 }
 
 } // namespace
@@ -209,7 +231,8 @@ Schedule require_schedule(std::string_view name) {
   if (schedule) return *std::move(schedule);
   pg::raise({.sqlstate = pg::SqlState::undefined_object,
              .message = "schedule \"" + std::string(pg::clip(name, 63)) + "\" does not exist",
-             .hint = "Make it with jobq.schedule_job; jobq.schedules shows those that are there."});
+             .hint = "Make it with jobq.schedule or jobq.schedule_job; jobq.schedules shows those "
+                     "that are there."});
 }
 
 std::vector<Schedule> lock_due(TimestampTz from, TimestampTz now,
@@ -244,8 +267,8 @@ void update(const Schedule& schedule) { update_row.run(values_of(schedule)); }
 void advance(const Schedule& schedule) {
   advance_row.run({pg::int8(schedule.schedule_id), pg::text(schedule.owner_name),
                    stopped_of(schedule), pg::instant(schedule.handled_until),
-                   pg::instant_or_null(schedule.next_run_at),
-                   pg::instant_or_null(schedule.waiting)});
+                   pg::instant_or_null(schedule.next_run_at), pg::instant_or_null(schedule.waiting),
+                   role_name_of(schedule)});
 }
 
 void remove(const Schedule& schedule) { delete_row.run({pg::int8(schedule.schedule_id)}); }

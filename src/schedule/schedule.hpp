@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "command/sql_command.hpp"
 #include "core/due.hpp"
 #include "pg/statement.hpp"
 
@@ -43,6 +44,8 @@ struct Schedule {
   std::optional<std::int32_t> max_crashes;
   pg::Value group_key = pg::null(TEXTOID);
   pg::Value headers = pg::null(JSONBOID);
+
+  std::optional<command::SqlCommand> command; // of one that makes SQL jobs
 
   bool is_paused = false;
   std::optional<std::string> stopped; // why

@@ -1,70 +1,49 @@
-// Schedules as their owners want them: made, changed, put to rest and woken, removed.
+// Schedules as their owners write them down: a time and a job, or a time and a command.
 #include <string>
 
+#include "command/sql_command.hpp"
 #include "pg/clock.hpp"
 #include "pg/door.hpp"
 #include "pg/error.hpp"
 #include "pg/role.hpp"
-#include "pg/sequence.hpp"
 #include "pg/text.hpp"
 #include "queue/bounds.hpp"
-#include "queue/notes.hpp"
-#include "queue/queue.hpp"
+#include "schedule/change.hpp"
 #include "schedule/expression.hpp"
-#include "schedule/fire.hpp"
-#include "schedule/home.hpp"
-#include "schedule/runs.hpp"
 
 namespace jobq::schedule {
 
 namespace {
 
-constexpr const char* kScheduleNumber = "schedule_number";
-constexpr const char* kAdmin = "jobq_admin";
-
-// The same for making and changing: NULL leaves what is there, which at first is the default.
 constexpr pg::Parameter kName{0, "name"};
 constexpr pg::Parameter kSchedule{1, "schedule"};
+
+// The same for making and changing: NULL leaves what is there, which at first is the default. The
+// time's parameters stand in one order, from a position on.
 constexpr pg::Parameter kTask{2, "task"};
 constexpr pg::Parameter kPayload{3, "payload"};
 constexpr pg::Parameter kQueue{4, "queue"};
-constexpr pg::Parameter kTimezone{5, "timezone"};
-constexpr pg::Parameter kOverlap{6, "overlap"};
-constexpr pg::Parameter kCatchUp{7, "catch_up"};
-constexpr pg::Parameter kStartsAt{8, "starts_at"};
-constexpr pg::Parameter kEndsAt{9, "ends_at"};
-constexpr pg::Parameter kJitter{10, "jitter"};
+constexpr int kTimeOfJob = 5;
 constexpr pg::Parameter kPriority{11, "priority"};
 constexpr pg::Parameter kMaxAttempts{12, "max_attempts"};
 constexpr pg::Parameter kMaxCrashes{13, "max_crashes"};
 constexpr pg::Parameter kGroupKey{14, "group_key"};
 constexpr pg::Parameter kHeaders{15, "headers"};
 
-void refuse_restricted() {
-  if (!pg::is_restricted()) return;
-  pg::raise({.sqlstate = pg::SqlState::insufficient_privilege,
-             .message = "cannot change a schedule within a security-restricted operation",
-             .hint = "Call it from a session of the role that is to own the schedule."});
-}
+struct CommandParameters {
+  pg::Parameter command;
+  pg::Parameter timeout;
+  pg::Parameter run_as;
+};
+constexpr CommandParameters kAltered = {
+    .command = {16, "command"}, .timeout = {17, "timeout"}, .run_as = {18, "run_as"}};
 
-bool is_admin(Oid role) {
-  std::optional<Oid> admin = pg::find_role(kAdmin);
-  return admin && pg::has_rights_of(role, *admin);
-}
-
-// Its owner, who has the owner's rights, or an administrator.
-void require_rights(const Schedule& schedule, Oid caller) {
-  refuse_restricted();
-  if (pg::has_rights_of(caller, schedule.owner) || is_admin(caller)) return;
-  pg::raise({.sqlstate = pg::SqlState::insufficient_privilege,
-             .message = "must be owner of schedule \"" + schedule.name + "\"",
-             .hint = "Its owner is \"" + schedule.owner_name +
-                     "\"; members of jobq_admin may change it as well."});
-}
-
-std::string_view name_of(const pg::Call& call) {
-  return queue::check_name(call.text(kName), kName.name);
-}
+// Of jobq.schedule.
+constexpr CommandParameters kMade = {
+    .command = {2, "command"}, .timeout = {9, "timeout"}, .run_as = {11, "run_as"}};
+constexpr int kTimeOfCommand = 3;
+constexpr pg::Parameter kAttemptsOfCommand{10, "max_attempts"};
+constexpr std::int32_t kUsualAttempts = 1;
 
 // For ever, in either direction, is without a bound.
 std::optional<TimestampTz> bound_of(TimestampTz instant, TimestampTz none, const char* what) {
@@ -72,20 +51,27 @@ std::optional<TimestampTz> bound_of(TimestampTz instant, TimestampTz none, const
   return queue::check_instant(instant, what);
 }
 
-void read_time(const pg::Call& call, Schedule& schedule) {
-  if (auto text = call.text_or_null(kSchedule)) {
-    read_expression(*text);
-    schedule.expression = *text;
-  }
-  if (auto name = call.text_or_null(kTimezone)) schedule.timezone = check_timezone(*name);
-  if (auto word = call.text_or_null(kOverlap)) schedule.overlap = read_overlap(*word);
-  if (auto word = call.text_or_null(kCatchUp)) schedule.catch_up = read_catch_up(*word);
-  if (auto instant = call.instant_or_null(kStartsAt))
-    schedule.starts_at = bound_of(*instant, DT_NOBEGIN, kStartsAt.name);
-  if (auto instant = call.instant_or_null(kEndsAt))
-    schedule.ends_at = bound_of(*instant, DT_NOEND, kEndsAt.name);
-  if (auto jitter = call.interval_or_null(kJitter))
-    schedule.jitter = queue::check_length(*jitter, kJitter.name);
+void read_time(const pg::Call& call, int first, Schedule& schedule) {
+  const pg::Parameter timezone{first, "timezone"};
+  const pg::Parameter overlap{first + 1, "overlap"};
+  const pg::Parameter catch_up{first + 2, "catch_up"};
+  const pg::Parameter starts_at{first + 3, "starts_at"};
+  const pg::Parameter ends_at{first + 4, "ends_at"};
+  const pg::Parameter jitter{first + 5, "jitter"};
+  if (auto name = call.text_or_null(timezone)) schedule.timezone = check_timezone(*name);
+  if (auto word = call.text_or_null(overlap)) schedule.overlap = read_overlap(*word);
+  if (auto word = call.text_or_null(catch_up)) schedule.catch_up = read_catch_up(*word);
+  if (auto instant = call.instant_or_null(starts_at))
+    schedule.starts_at = bound_of(*instant, DT_NOBEGIN, starts_at.name);
+  if (auto instant = call.instant_or_null(ends_at))
+    schedule.ends_at = bound_of(*instant, DT_NOEND, ends_at.name);
+  if (auto length = call.interval_or_null(jitter))
+    schedule.jitter = queue::check_length(*length, jitter.name);
+}
+
+void read_schedule(std::string_view text, Schedule& schedule) {
+  read_expression(text);
+  schedule.expression = text;
 }
 
 void read_limit(const pg::Call& call, pg::Parameter parameter, std::optional<std::int32_t>& limit) {
@@ -107,184 +93,116 @@ void read_job(const pg::Call& call, Schedule& schedule) {
   if (!call.is_null(kHeaders)) schedule.headers = call.value(kHeaders, JSONBOID);
 }
 
-// The default queue comes to exist with its first job.
-void check_queue(const Schedule& schedule) {
-  if (schedule.queue != queue::kDefaultQueue) queue::share_queue(schedule.queue);
+// A command is its role's own: others may say when it runs, but not what does.
+void read_command(const pg::Call& call, const CommandParameters& parameters, Schedule& schedule) {
+  if (call.is_null(parameters.command) && call.is_null(parameters.timeout) &&
+      call.is_null(parameters.run_as))
+    return;
+  command::SqlCommand& command = *schedule.command;
+  if (auto run_as = call.text_or_null(parameters.run_as)) {
+    command::SqlCommand as = command::command_as(call.caller(), *run_as);
+    command.role = as.role;
+    command.role_name = as.role_name;
+  }
+  command::require_own(call.caller(), command.role);
+  if (auto text = call.text_or_null(parameters.command))
+    command.text = command::check_command(*text);
+  if (auto timeout = call.interval_or_null(parameters.timeout))
+    command.timeout = command::check_timeout(*timeout);
+  schedule.queue = queue::sql_queue_of(command.role);
 }
 
-Schedule read_new(const pg::Call& call, TimestampTz now) {
+[[noreturn]] void complain_of_kind(const Schedule& schedule, const char* parameter) {
+  bool is_sql = schedule.command.has_value();
+  pg::raise({.sqlstate = pg::SqlState::invalid_value,
+             .message = "schedule \"" + schedule.name + "\" makes " +
+                        (is_sql ? "SQL jobs" : "jobs for workers") + ", which have no " + parameter,
+             .hint = std::string("Make it anew with ") +
+                     (is_sql ? "jobq.schedule_job" : "jobq.schedule") + " under the same name."});
+}
+
+void check_kind(const pg::Call& call, const Schedule& schedule) {
+  const pg::Parameter of_jobs[] = {kTask, kPayload, kQueue};
+  const pg::Parameter of_commands[] = {kAltered.command, kAltered.timeout, kAltered.run_as};
+  for (pg::Parameter parameter : schedule.command ? of_jobs : of_commands)
+    if (!call.is_null(parameter)) complain_of_kind(schedule, parameter.name);
+}
+
+Schedule new_of(Oid owner) {
   Schedule schedule;
-  schedule.name = name_of(call);
-  call.require(kSchedule);
-  call.require(kTask);
-  schedule.owner = call.caller();
-  schedule.owner_name = pg::role_name(call.caller()).value_or("");
+  schedule.owner = owner;
+  schedule.owner_name = pg::role_name(owner).value_or("");
   schedule.timezone = kDefaultTimezone;
   schedule.payload = pg::empty_json_object();
   schedule.queue = queue::kDefaultQueue;
   schedule.priority = queue::kDefaultPriority;
-  schedule.created_at = now;
-  read_time(call, schedule);
-  read_job(call, schedule);
+  schedule.created_at = pg::now();
   return schedule;
 }
 
-// Of @reboot the server's last start is dealt with.
-TimestampTz handled_by_now(const core::Rule& rule, TimestampTz now) {
-  return is_by_reboot(rule) ? pg::server_start() : now;
-}
-
-// What a clock that was ahead has missed is still to come.
-void begin_at(Schedule& schedule, const core::Rule& rule, TimestampTz now) {
-  forget_missed_after(schedule, now);
-  schedule.handled_until = handled_by_now(rule, now);
-}
-
-void require_some_run(const Schedule& schedule, const core::Rule& rule) {
-  TimestampTz now = pg::now();
-  bool is_any = is_by_reboot(rule) ? !schedule.ends_at || *schedule.ends_at > now
-                                   : core::next_after(rule, now).has_value();
-  if (is_any) return;
-  pg::raise({.sqlstate = pg::SqlState::invalid_value,
-             .message = "the schedule has no instant that is still to come",
-             .hint = "Pass an ends_at that is later, or none; jobq.next_runs shows the instants."});
-}
-
-// From here on the manager goes by it.
-void set_out(Schedule& schedule, const core::Rule& rule) {
-  schedule.next_run_at = next_run_of(schedule, rule);
-  if (schedule.next_run_at) queue::note_instant(queue::Chore::fire, *schedule.next_run_at);
-}
-
-void warn_if_away() {
-  if (is_home()) return;
-  pg::warn({.sqlstate = pg::SqlState::warning,
-            .message = "the schedules of this database rest",
-            .detail = "They came here by a restored dump or a clone.",
-            .hint = "SELECT jobq.adopt() lets them run here."});
-}
-
-bool is_same_time(const Schedule& one, const Schedule& other) {
-  return one.expression == other.expression && one.timezone == other.timezone &&
-         one.starts_at == other.starts_at && one.ends_at == other.ends_at;
-}
-
-// The words of `wanted` in place of those of `old`. When its time is another one, or it had
-// stopped, its instants begin anew; else it goes on from where it is.
-void change(Schedule& old, Schedule wanted) {
-  check_queue(wanted);
-  TimestampTz now =
-      pg::now(); // whoever had the row may have dealt with what came until a moment ago
-  core::Rule rule = rule_of(wanted);
-  wanted.handled_until = old.handled_until;
-  wanted.waiting = old.waiting;
-  if (!is_same_time(old, wanted) || old.stopped) {
-    settle_instants(old, now, "the schedule was changed");
-    wanted.waiting.reset();
-    begin_at(wanted, rule, now);
-  }
-  wanted.stopped.reset();
-  set_out(wanted, rule);
-  update(wanted);
-}
-
-[[noreturn]] void complain_of_owner(const Schedule& schedule) {
-  pg::raise({.sqlstate = pg::SqlState::duplicate_object,
-             .message = "schedule \"" + schedule.name + "\" belongs to another role",
-             .hint = "Choose another name, or have its owner \"" + schedule.owner_name +
-                     "\" or an administrator change it with jobq.alter_schedule."});
-}
-
-std::int64_t replace(Schedule& old, Schedule wanted) {
-  if (old.owner != wanted.owner) complain_of_owner(old);
-  wanted.schedule_id = old.schedule_id;
-  wanted.created_at = old.created_at;
-  wanted.is_paused = old.is_paused;
-  change(old, wanted);
-  return old.schedule_id;
-}
-
-// Each turn of the loop means that another transaction has removed the schedule of that name.
 Datum schedule_job(pg::Call& call) {
-  refuse_restricted();
-  TimestampTz now = pg::now();
-  Schedule wanted = read_new(call, now);
-  core::Rule rule = rule_of(wanted);
-  wanted.handled_until = handled_by_now(rule, now);
-  require_some_run(wanted, rule);
-  settle();
-  warn_if_away();
-  for (;;) {
-    if (std::optional<Schedule> old = lock_schedule(wanted.name))
-      return call.returns(replace(*old, wanted));
-    wanted.schedule_id = pg::next_number(kScheduleNumber);
-    set_out(wanted, rule);
-    if (!insert(wanted)) continue;
-    check_queue(wanted);
-    return call.returns(wanted.schedule_id);
-  }
+  command::refuse_restricted();
+  Schedule wanted = new_of(call.caller());
+  wanted.name = name_of(call);
+  read_schedule(call.text(kSchedule), wanted);
+  call.require(kTask);
+  read_time(call, kTimeOfJob, wanted);
+  read_job(call, wanted);
+  return call.returns(make(wanted));
 }
 
-Schedule named_by(const pg::Call& call) {
-  Schedule schedule = require_schedule(name_of(call));
-  require_rights(schedule, call.caller());
-  return schedule;
+// As pg_cron has it, the name may be left out: then the first two are schedule and command. Whether
+// it was is seen from whether the first is a schedule.
+struct Words {
+  std::string_view name;
+  std::string_view schedule;
+  std::string_view command;
+};
+
+Words read_words(const pg::Call& call) {
+  std::string_view first = call.text(kName);
+  std::string_view second = call.text(kSchedule);
+  if (auto command = call.text_or_null(kMade.command))
+    return {.name = queue::check_name(first, kName.name), .schedule = second, .command = *command};
+  if (!is_expression(first)) call.require(kMade.command);
+  return {.name = {}, .schedule = first, .command = second};
+}
+
+Datum schedule(pg::Call& call) {
+  command::refuse_restricted();
+  Words words = read_words(call);
+  Schedule wanted = new_of(call.caller());
+  wanted.name = words.name;
+  read_schedule(words.schedule, wanted);
+  read_time(call, kTimeOfCommand, wanted);
+  wanted.max_attempts = kUsualAttempts;
+  read_limit(call, kAttemptsOfCommand, wanted.max_attempts);
+  command::check_command(words.command);
+  wanted.command = command::command_as(call.caller(), call.text_or_null(kMade.run_as));
+  wanted.command->text = words.command;
+  if (auto timeout = call.interval_or_null(kMade.timeout))
+    wanted.command->timeout = command::check_timeout(*timeout);
+  wanted.task = command::kTask;
+  wanted.queue = queue::sql_queue_of(wanted.command->role);
+  return call.returns(make(wanted));
 }
 
 Datum alter_schedule(pg::Call& call) {
   Schedule old = named_by(call);
+  check_kind(call, old);
   Schedule wanted = old;
-  read_time(call, wanted);
+  if (auto text = call.text_or_null(kSchedule)) read_schedule(*text, wanted);
+  read_time(call, kTimeOfJob, wanted);
   read_job(call, wanted);
+  if (wanted.command) read_command(call, kAltered, wanted);
   change(old, wanted);
   return call.returns_nothing();
 }
 
-Datum unschedule(pg::Call& call) {
-  std::optional<Schedule> schedule = lock_schedule(name_of(call));
-  if (!schedule) return call.returns(false);
-  require_rights(*schedule, call.caller());
-  settle_instants(*schedule, pg::now(), "the schedule was removed");
-  remove(*schedule);
-  return call.returns(true);
-}
-
-Datum pause_schedule(pg::Call& call) {
-  Schedule schedule = named_by(call);
-  settle_instants(schedule, pg::now(), "the schedule was paused");
-  schedule.is_paused = true;
-  schedule.next_run_at.reset();
-  update(schedule);
-  return call.returns_nothing();
-}
-
-// A schedule whose owner is gone has a new one in whoever resumes it.
-Datum resume_schedule(pg::Call& call) {
-  Schedule schedule = named_by(call);
-  if (!schedule.is_active()) {
-    if (!pg::role_name(schedule.owner)) schedule.owner = call.caller();
-    schedule.owner_name = pg::role_name(schedule.owner).value_or("");
-    check_queue(schedule);
-    core::Rule rule = rule_of(schedule);
-    schedule.is_paused = false;
-    schedule.stopped.reset();
-    begin_at(schedule, rule, pg::now());
-    set_out(schedule, rule);
-    update(schedule);
-  }
-  warn_if_away();
-  return call.returns_nothing();
-}
-
-Datum run_schedule(pg::Call& call) { return call.returns(fire_now(named_by(call), pg::now())); }
-
 } // namespace
 
 JOBQ_WRITING(jobq_schedule_job, schedule_job)
+JOBQ_WRITING(jobq_schedule, schedule)
 JOBQ_WRITING(jobq_alter_schedule, alter_schedule)
-JOBQ_WRITING(jobq_unschedule, unschedule)
-JOBQ_WRITING(jobq_pause_schedule, pause_schedule)
-JOBQ_WRITING(jobq_resume_schedule, resume_schedule)
-JOBQ_WRITING(jobq_run_schedule, run_schedule)
 
 } // namespace jobq::schedule

@@ -1,4 +1,4 @@
--- Schedules: rules that make jobs.
+-- Schedules: rules that make jobs, or SQL jobs.
 
 CREATE FUNCTION jobq.schedule_job(
   name text,
@@ -23,6 +23,26 @@ LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_schedule_job';
 COMMENT ON FUNCTION jobq.schedule_job IS
   'makes a schedule that enqueues a job at each of its instants, or changes the caller''s schedule of that name; returns its id';
 
+-- The first three arguments are pg_cron's. With two they are schedule and command.
+CREATE FUNCTION jobq.schedule(
+  name text,
+  schedule text,
+  command text DEFAULT NULL,
+  timezone text DEFAULT 'UTC',
+  overlap text DEFAULT 'skip',
+  catch_up text DEFAULT 'once',
+  starts_at timestamp with time zone DEFAULT NULL,
+  ends_at timestamp with time zone DEFAULT NULL,
+  jitter interval DEFAULT '0',
+  timeout interval DEFAULT '1 h',
+  max_attempts integer DEFAULT 1,
+  run_as text DEFAULT NULL
+) RETURNS bigint
+LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_schedule';
+
+COMMENT ON FUNCTION jobq.schedule IS
+  'makes a schedule that runs a command in this database at each of its instants, or changes the caller''s schedule of that name; returns its id';
+
 CREATE FUNCTION jobq.alter_schedule(
   name text,
   schedule text DEFAULT NULL,
@@ -39,31 +59,12 @@ CREATE FUNCTION jobq.alter_schedule(
   max_attempts integer DEFAULT NULL,
   max_crashes integer DEFAULT NULL,
   group_key text DEFAULT NULL,
-  headers jsonb DEFAULT NULL
+  headers jsonb DEFAULT NULL,
+  command text DEFAULT NULL,
+  timeout interval DEFAULT NULL,
+  run_as text DEFAULT NULL
 ) RETURNS void
 LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_alter_schedule';
 
 COMMENT ON FUNCTION jobq.alter_schedule IS
   'changes a schedule; NULL leaves what is there, -infinity and infinity take away starts_at and ends_at';
-
-CREATE FUNCTION jobq.unschedule(name text) RETURNS boolean
-LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_unschedule';
-
-COMMENT ON FUNCTION jobq.unschedule IS
-  'removes a schedule; false if there is none of that name; jobs that it has made stay';
-
-CREATE FUNCTION jobq.pause_schedule(name text) RETURNS void
-LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_pause_schedule';
-
-COMMENT ON FUNCTION jobq.pause_schedule IS 'lets a schedule fire no more until it is resumed';
-
-CREATE FUNCTION jobq.resume_schedule(name text) RETURNS void
-LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_resume_schedule';
-
-COMMENT ON FUNCTION jobq.resume_schedule IS
-  'lets a paused or stopped schedule fire again, from now on';
-
-CREATE FUNCTION jobq.run_schedule(name text) RETURNS bigint
-LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_run_schedule';
-
-COMMENT ON FUNCTION jobq.run_schedule IS 'enqueues the schedule''s job now and returns its id';

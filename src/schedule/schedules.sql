@@ -28,9 +28,13 @@ SELECT
   make_interval(secs => s.jitter / 1e6::double precision) AS jitter,
   coalesce(o.rolname::text, s.owner_name) AS owner,
   s.task, s.payload, s.queue, s.priority::integer AS priority, s.max_attempts, s.max_crashes,
-  s.group_key, s.headers, s.created_at
+  s.group_key, s.headers, s.created_at,
+  s.command,
+  make_interval(secs => s.timeout / 1e6::double precision) AS timeout,
+  coalesce(p.rolname::text, s.run_as_name) AS run_as
 FROM jobq.schedule AS s
 LEFT JOIN pg_roles AS o ON o.oid = s.owner_oid
+LEFT JOIN pg_roles AS p ON p.oid = s.run_as_oid
 LEFT JOIN LATERAL (
   SELECT run_at, state, job_id
   FROM jobq.schedule_run

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "command/home.hpp"
+#include "command/permit.hpp"
 #include "pg/background.hpp"
 #include "pg/clock.hpp"
 #include "pg/databases.hpp"
@@ -14,8 +16,8 @@
 #include "pg/statement.hpp"
 #include "pg/transaction.hpp"
 #include "queue/agenda.hpp"
+#include "queue/executors.hpp"
 #include "queue/lane_states.hpp"
-#include "schedule/home.hpp"
 #include "settings.hpp"
 #include "worker/roster.hpp"
 
@@ -37,6 +39,14 @@ constinit pg::Statement schedules_in_all(
     "SELECT pg_catalog.count(*), pg_catalog.count(stopped), pg_catalog.min(name) FILTER (WHERE"
     " stopped IS NOT NULL), (SELECT t.stopped FROM jobq.schedule AS t WHERE t.stopped IS NOT NULL"
     " ORDER BY t.name LIMIT 1), pg_catalog.min(next_run_at) FROM jobq.schedule");
+
+constinit pg::Statement
+    waiting_sql_jobs("SELECT pg_catalog.count(*), pg_catalog.min(j.enqueued_at), (SELECT c.role_oid"
+                     " FROM jobq.sql_command AS c WHERE c.job_id OPERATOR(pg_catalog.=)"
+                     " pg_catalog.min(j.job_id))::bigint FROM jobq.queue AS q"
+                     " JOIN jobq.ready AS r ON r.queue_id OPERATOR(pg_catalog.=) q.queue_id"
+                     " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) r.job_id"
+                     " WHERE pg_catalog.starts_with(q.name, 'sql/') AND NOT q.paused");
 
 // A standby's feedback holds a snapshot without a transaction of its own.
 constinit pg::Statement
@@ -150,7 +160,7 @@ Finding look_at_schedules() {
   std::string count = std::to_string(rows.int8(0, 0)) + " schedules";
   std::int64_t stopped = rows.int8(0, 1);
   std::optional<TimestampTz> due = rows.int8_or_null(0, 4);
-  if (rows.int8(0, 0) > 0 && !schedule::is_home())
+  if (rows.int8(0, 0) > 0 && !command::is_home())
     return {.is_ok = false,
             .message = count + " rest, since they came here by a restored dump or a clone: "
                                "jobq.adopt() lets them run here"};
@@ -162,6 +172,32 @@ Finding look_at_schedules() {
   if (due && *due < pg::now() && age(*due) >= kLate)
     return {.is_ok = false, .message = "a schedule is due for " + seconds(age(*due))};
   return {.is_ok = true, .message = count + ", none stopped, none late"};
+}
+
+// Why SQL jobs that are ready wait, if there is a reason.
+std::optional<std::string> why_sql_jobs_wait(Oid role, std::int64_t busy) {
+  if (!command::is_home())
+    return "they came here by a restored dump or a clone: jobq.adopt() lets them run here";
+  if (busy >= settings::sql_workers)
+    return "all " + std::to_string(settings::sql_workers) +
+           " executors (jobq.sql_workers) are taken";
+  if (free_workers() == 0) return "no background worker slot is free: raise max_worker_processes";
+  return command::why_full(role);
+}
+
+Finding look_at_sql_jobs() {
+  pg::Rows rows = waiting_sql_jobs.run_freely({});
+  const std::vector<queue::Seat> seats = queue::seats_of(pg::my_database());
+  auto busy = std::count_if(seats.begin(), seats.end(), [](const queue::Seat& seat) {
+    return seat.stage == queue::Stage::busy;
+  });
+  std::string message =
+      std::to_string(busy) + " SQL jobs run, " + std::to_string(rows.int8(0, 0)) + " are ready";
+  std::optional<TimestampTz> oldest = rows.int8_or_null(0, 1);
+  if (!oldest || age(*oldest) < kLate) return {.is_ok = true, .message = message};
+  auto role = static_cast<Oid>(rows.int8_or_null(0, 2).value_or(0));
+  std::optional<std::string> why = why_sql_jobs_wait(role, busy);
+  return {.is_ok = !why, .message = message + (why ? " and wait: " + *why : "")};
 }
 
 // A locked table is a finding, not a reason to hang: whoever asks is in a hurry.
@@ -236,6 +272,7 @@ Datum health(pg::Call& call) {
     report_table(report, "due jobs", look_at_due_jobs);
     report_table(report, "expired leases", look_at_leases);
     report_table(report, "schedules", look_at_schedules);
+    report_table(report, "sql jobs", look_at_sql_jobs);
   }
   report_snapshots(report);
   report_prepared(report);

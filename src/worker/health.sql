@@ -2,7 +2,7 @@
 
 CREATE FUNCTION jobq.health()
 RETURNS TABLE (check_name text, ok boolean, message text)
-LANGUAGE c ROWS 12 AS 'MODULE_PATHNAME', 'jobq_health';
+LANGUAGE c ROWS 13 AS 'MODULE_PATHNAME', 'jobq_health';
 
 COMMENT ON FUNCTION jobq.health() IS
   'whether jobq works in this database and what stands in its way, a row for each check; works without the preloaded library too';

@@ -16,6 +16,7 @@
 #include "settings.hpp"
 #include "worker/caller.hpp"
 #include "worker/chores.hpp"
+#include "worker/executor_keeper.hpp"
 #include "worker/lane_keeper.hpp"
 #include "worker/roster.hpp"
 #include "worker/schedule_keeper.hpp"
@@ -49,6 +50,7 @@ class Manager {
     if (caller_.is_due(pg::monotonic_now())) caller_.work();
     schedules_.look_at_clock();
     if (schedules_.is_due(pg::monotonic_now())) schedules_.work();
+    if (executors_.is_due(pg::monotonic_now())) executors_.work();
     if (lanes_.is_due(pg::monotonic_now())) lanes_.work();
     queue::note_sweep(pg::now());
     return until_next();
@@ -59,6 +61,7 @@ class Manager {
     for (ChoreKeeper& chore : chores_) chore.forgive();
     caller_.forgive();
     schedules_.forgive();
+    executors_.forgive();
     lanes_.forgive();
   }
 
@@ -111,6 +114,7 @@ class Manager {
     for (ChoreKeeper& chore : chores_) chore.look_again();
     queue::unread_marks();
     schedules_.look_again();
+    executors_.look_again();
     lanes_.look_again();
   }
 
@@ -121,13 +125,15 @@ class Manager {
     core::Microseconds now = pg::monotonic_now();
     core::Microseconds next = settings::longest_rest();
     for (const ChoreKeeper& chore : chores_) next = std::min(next, chore.wait_at(now));
-    return std::min({next, caller_.wait_at(now), schedules_.wait_at(now), lanes_.wait_at(now)});
+    return std::min({next, caller_.wait_at(now), schedules_.wait_at(now), executors_.wait_at(now),
+                     lanes_.wait_at(now)});
   }
 
   std::array<ChoreKeeper, queue::kSweptCount> chores_ = {
       ChoreKeeper(Chore::promote), ChoreKeeper(Chore::rescue), ChoreKeeper(Chore::prune)};
   Caller caller_;
   ScheduleKeeper schedules_;
+  ExecutorKeeper executors_;
   LaneKeeper lanes_;
   bool has_settings_ = false;
   bool is_pausing_ = false;

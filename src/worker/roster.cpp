@@ -11,6 +11,7 @@
 #include "pg/session.hpp"
 #include "pg/shared_memory.hpp"
 #include "pg/sleep.hpp"
+#include "queue/executors.hpp"
 
 namespace jobq::worker {
 
@@ -226,10 +227,13 @@ void hold(std::uint32_t database) {
   pg::at_exit(release);
   is_holder = true;
   int manager = call_out(database);
-  if (manager == 0) return;
+  std::vector<int> executors = queue::dismiss_executors(database);
+  auto is_any_there = [&] {
+    return (manager != 0 && (is_in_place(database, manager) || pg::is_connected(manager))) ||
+           std::any_of(executors.begin(), executors.end(), pg::is_connected);
+  };
   core::Microseconds began = pg::monotonic_now();
-  while ((is_in_place(database, manager) || pg::is_connected(manager)) &&
-         pg::monotonic_now() - began < kLongestHold)
+  while (is_any_there() && pg::monotonic_now() - began < kLongestHold)
     pg::sleep(kHoldSlice, "JobqHold");
 }
 

@@ -57,8 +57,9 @@ void say(Word word);
 
 // Sessions.
 
-// Asks the manager of the database to leave, waits until it has, and keeps others out until
-// release(). Raises if the session is cancelled meanwhile; then release() is still to be called.
+// Asks manager and executors of the database to leave, waits until they have, and keeps others out
+// until release(). Raises if the session is cancelled meanwhile; then release() is still to be
+// called.
 void hold(std::uint32_t database);
 void release();
 

@@ -8,13 +8,18 @@ namespace jobq::worker {
 
 namespace {
 
-// default_transaction_read_only is respected where the server as a whole has it.
+// Whether the session has the server's value, and what that is for a new one.
 constinit pg::Statement read_only_of_server(
     "SELECT source OPERATOR(pg_catalog.=) ANY (ARRAY['default', 'configuration file',"
-    " 'command line']) FROM pg_catalog.pg_settings"
+    " 'command line']), reset_val OPERATOR(pg_catalog.=) 'on' FROM pg_catalog.pg_settings"
     " WHERE name OPERATOR(pg_catalog.=) 'default_transaction_read_only'");
 
 } // namespace
+
+bool is_server_read_only() {
+  pg::Rows row = read_only_of_server.run_freely({});
+  return row.boolean(0, 0) && row.boolean(0, 1);
+}
 
 // The settings of a database are for its clients.
 void fix_settings() {

@@ -11,6 +11,10 @@
 
 namespace jobq::worker {
 
+// Whether the server as a whole is not to be written to (default_transaction_read_only), as hosts
+// set it for a full disk. In the current transaction.
+bool is_server_read_only();
+
 // To be called before the first step. Raises what is to be tried again.
 void fix_settings();
 

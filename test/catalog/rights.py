@@ -1,4 +1,6 @@
 """Who may do what, by doing it. What is let through may end with any error but that of missing rights."""
+import re
+
 from catalog.database import db, functions, relations, said
 from catalog.standings import tables
 
@@ -9,15 +11,16 @@ CALLERS = {
                      'wait', 'wait_any'], 'worker'),
     **dict.fromkeys(['queue_counts', 'lane_states', 'health'], 'reader'),
     'next_runs': 'reader scheduler',
-    **dict.fromkeys(['schedule_job', 'alter_schedule', 'unschedule', 'pause_schedule', 'resume_schedule', 'run_schedule'], 'scheduler'),
+    **dict.fromkeys(['schedule', 'schedule_job', 'alter_schedule', 'unschedule', 'pause_schedule', 'resume_schedule', 'run_schedule', 'enqueue_sql',
+                     'cancel_sql'], 'scheduler'),
     **dict.fromkeys(['create_queue', 'alter_queue', 'drop_queue', 'pause_queue', 'resume_queue', 'purge_queue', 'set_group', 'cancel', 'retry',
                      'retry_dead', 'reschedule', 'adopt'], 'admin'),
     **dict.fromkeys(['queue_changed', 'require_preload', 'warn_if_nothing_runs', 'fire_schedules'], 'owner')}
 READERS = {
     **dict.fromkeys(['jobs', 'history', 'dead_jobs', 'failures', 'queues', 'workers', 'lanes', 'groups'], 'reader'),
-    **dict.fromkeys(['schedules', 'schedule_runs'], 'reader scheduler'),
+    **dict.fromkeys(['schedules', 'schedule_runs', 'sql_jobs'], 'reader scheduler'),
     **dict.fromkeys(['queue', 'group_weight', 'job', 'ready', 'delayed', 'lease', 'finished', 'key', 'failure', 'home', 'schedule', 'schedule_run',
-                     'job_number', 'queue_number', 'schedule_number'], 'owner')}
+                     'sql_command', 'job_number', 'queue_number', 'schedule_number'], 'owner')}
 ROLES = ['producer', 'worker', 'reader', 'scheduler', 'admin']
 
 
@@ -30,8 +33,8 @@ def may_read(role, name):
 
 
 def judge(role, statement, error, is_allowed):
-    # Who may call a function is told apart from whose schedule it is.
-    is_refused = bool(error and error.sqlstate == '42501' and 'must be owner of schedule' not in said(error))
+    # Who may call a function is told apart from whose schedule or command it is.
+    is_refused = bool(error and error.sqlstate == '42501' and not re.search('must be owner of schedule|run as another role', said(error)))
     if is_allowed == is_refused:
         yield f'{role}: {statement}: {said(error)}'
 

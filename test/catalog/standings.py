@@ -15,8 +15,13 @@ VALID = {
     'timeout': '0', 'ready': 'false', 'weight': '3',
     'schedule': '*/5 * * * *', 'count': '3', 'timezone': 'europe/berlin', 'after': '2026-03-28', 'name': 'tables',
     'overlap': 'queue', 'catch_up': 'all', 'starts_at': '2026-01-01', 'ends_at': '2099-01-01', 'jitter': '1 s', 'now': '2026-01-01',
-    'undisturbed_since': '2026-01-01'}
-VALID_FOR = {('schedule_job', 'name'): 'tables new', ('create_queue', 'queue'): 'tables new', ('retry', 'job_id'): '<dead>', ('reschedule', 'job_id'): '<delayed>'}
+    'undisturbed_since': '2026-01-01', 'command': 'SELECT 1', 'run_as': 'tables_caller'}
+VALID_FOR = {('schedule_job', 'name'): 'tables new', ('schedule', 'name'): 'tables new', ('schedule', 'timeout'): '1 h', ('enqueue_sql', 'timeout'): '1 h',
+             ('create_queue', 'queue'): 'tables new', ('retry', 'job_id'): '<dead>', ('reschedule', 'job_id'): '<delayed>'}
+
+# Of these a call has one side or the other: the first one, unless a parameter of the other is tried.
+EITHER = [({'run_at'}, {'delay'}), ({'task', 'payload', 'queue'}, {'command', 'timeout', 'run_as'})]
+VALID_WITH_COMMAND = {('alter_schedule', 'name'): 'tables sql', ('alter_schedule', 'timeout'): '1 h'}
 
 FIXTURE = """
 CREATE FUNCTION pg_temp.fresh() RETURNS TABLE (standing text, id bigint) LANGUAGE plpgsql AS $$
@@ -27,7 +32,8 @@ BEGIN
     FOR line IN SELECT oid::regclass FROM pg_class WHERE relnamespace = 'jobq'::regnamespace AND relkind IN ('r', 'p') LOOP
         EXECUTE format('DELETE FROM %s', line);
     END LOOP;
-    PERFORM jobq.create_queue('tables', retry_base => '0'), jobq.enqueue('task'), jobq.schedule_job('tables', '@hourly', 'task', overlap => 'allow');
+    PERFORM jobq.create_queue('tables', retry_base => '0'), jobq.enqueue('task'), jobq.schedule_job('tables', '@hourly', 'task', overlap => 'allow'),
+        jobq.schedule('tables sql', '@hourly', 'SELECT 1', run_as => 'tables_caller');
     FOREACH standing IN ARRAY ARRAY['completed', 'pruned', 'dead', 'replaced', 'expired', 'running'] LOOP
         PERFORM jobq.enqueue(standing, queue => 'tables', job_key => standing);
         SELECT job_id INTO id FROM jobq.claim('tables');
@@ -81,10 +87,11 @@ class Tables:
         return "'" + with_ids.replace("'", "''") + f"'::pg_catalog.{parameter.type}"
 
     def arguments(self, function, varied=None):
-        """A value for each parameter of the function; of two that exclude each other one, the varied one if it is one of them."""
-        names = [p.name for p in function.parameters]
-        excluded = {'run_at', 'delay'} <= set(names) and ('run_at' if varied == 'delay' else 'delay')
-        return {p.name: self.literal(p, VALID_FOR.get((function.name, p.name), VALID[p.name])) for p in function.parameters if p.name != excluded}
+        """A value for each parameter of the function, but for those that the others exclude."""
+        names = {p.name for p in function.parameters}
+        excluded = {name for one, other in EITHER if one | other <= names for name in (one if varied in other else other)}
+        valid = {**VALID_FOR, **(VALID_WITH_COMMAND if 'task' in excluded else {})}
+        return {p.name: self.literal(p, valid.get((function.name, p.name), VALID[p.name])) for p in function.parameters if p.name not in excluded}
 
     def call(self, function):
         return function.call(self.arguments(function))

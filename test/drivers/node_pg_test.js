@@ -71,6 +71,11 @@ const schedule = (name) => ({
   headers: { trace: 'x' },
 });
 
+const command = (name) => ({
+  name, schedule: '0 12 * * *', command: 'SELECT 1', timezone: 'Europe/Berlin', overlap: 'allow', catch_up: 'none', starts_at: null,
+  ends_at: new Date(Date.now() + 864e6), jitter: '5 s', timeout: '1 min', max_attempts: 2, run_as: null,
+});
+
 async function madeSchedule() {
   const name = freshName();
   await one('SELECT jobq.schedule_job($1, $2, $3)', name, '@daily', 'work');
@@ -121,7 +126,11 @@ const calls = {
   wait_any: [async () => ({ queues: [await madeQueue(), await withJob()], timeout: '1 h', queue: null }),
     (found, given) => assert.deepStrictEqual(found, [{ queue: given.queues[1] }])],
   schedule_job: [() => schedule(freshName()), (found) => assert.ok(BigInt(found[0].schedule_job) > 0n)],
-  alter_schedule: [async () => schedule(await madeSchedule()), oneRow],
+  schedule: [() => command(freshName()), (found) => assert.ok(BigInt(found[0].schedule) > 0n)],
+  enqueue_sql: [() => ({ command: 'SELECT 1', run_at: null, delay: '1 h', timeout: '1 min', max_attempts: 2, run_as: null }),
+    (found) => assert.match(found[0].enqueue_sql, /^\d+$/)],
+  cancel_sql: [async () => ({ job_id: await one("SELECT jobq.enqueue_sql('SELECT 1', delay => '1 h')"), reason: 'not wanted' }), value(true)],
+  alter_schedule: [async () => ({ ...schedule(await madeSchedule()), command: null, timeout: null, run_as: null }), oneRow],
   unschedule: [async () => ({ name: await madeSchedule() }), value(true)],
   pause_schedule: [async () => ({ name: await madeSchedule() }), oneRow],
   resume_schedule: [async () => ({ name: await madeSchedule() }), oneRow],

@@ -84,6 +84,11 @@ def schedule(**more):
     return {**values, **more}
 
 
+def command():
+    return dict(name=fresh_queue(), schedule='0 12 * * *', command='SELECT 1', timezone='Europe/Berlin', overlap='allow', catch_up='none', starts_at=None,
+                ends_at=later() + timedelta(days=9), jitter=timedelta(seconds=5), timeout=timedelta(minutes=1), max_attempts=2, run_as=None)
+
+
 def made_schedule():
     name = fresh_queue()
     db.execute('SELECT jobq.schedule_job(%s, %s, %s)', (name, '@daily', 'work'))
@@ -140,7 +145,11 @@ CALLS = {
     'wait': (lambda: dict(queue=with_job(), timeout=timedelta(seconds=30), ready=None), lambda rows, given: rows == [{'ready': True}]),
     'wait_any': (lambda: dict(queues=[made_queue(), with_job()], timeout='1 h', queue=None), lambda rows, given: rows == [{'queue': given['queues'][1]}]),
     'schedule_job': (lambda: schedule(), lambda rows, given: isinstance(list(rows[0].values())[0], int)),
-    'alter_schedule': (lambda: schedule(name=made_schedule()), lambda rows, given: len(rows) == 1),
+    'schedule': (lambda: command(), lambda rows, given: isinstance(list(rows[0].values())[0], int)),
+    'enqueue_sql': (lambda: dict(command='SELECT 1', run_at=None, delay=timedelta(hours=1), timeout=timedelta(minutes=1), max_attempts=2, run_as=None),
+                    lambda rows, given: isinstance(list(rows[0].values())[0], int)),
+    'cancel_sql': (lambda: dict(job_id=one("SELECT jobq.enqueue_sql('SELECT 1', delay => '1 h')")[0], reason='not wanted'), value(True)),
+    'alter_schedule': (lambda: schedule(name=made_schedule(), command=None, timeout=None, run_as=None), lambda rows, given: len(rows) == 1),
     'unschedule': (lambda: dict(name=made_schedule()), value(True)),
     'pause_schedule': (lambda: dict(name=made_schedule()), lambda rows, given: len(rows) == 1),
     'resume_schedule': (lambda: dict(name=made_schedule()), lambda rows, given: len(rows) == 1),

@@ -31,7 +31,8 @@ my @writing = (
 	"claim('q')", "claim_from('{q}')", "renew(1, 1)", "renew_batch('{1}', '{1}')", "complete(1, 1)", "complete_batch('{1}', '{1}')",
 	"complete_and_claim('{1}', '{1}', 'q')", "fail(1, 1, 'no')", "snooze(1, 1, '0')",
 	"cancel(2)", "cancel_key('q', 'c')", "retry(4)", "retry_dead('q')", "reschedule(6, priority => 1)", 'sweep()',
-	"schedule_job('s', '\@daily', 't')", "alter_schedule('s')", "pause_schedule('s')", "resume_schedule('s')", "run_schedule('s')", "unschedule('s')", 'adopt()');
+	"schedule_job('s', '\@daily', 't')", "alter_schedule('s')", "pause_schedule('s')", "resume_schedule('s')", "run_schedule('s')", "unschedule('s')",
+	"schedule('sql', '\@daily', 'SELECT 1')", "enqueue_sql('SELECT 1', delay => '1 h')", "cancel_sql((SELECT jobq.enqueue_sql('SELECT 1', delay => '1 h')))", 'adopt()');
 for my $call (@writing)
 {
 	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN;\nSET LOCAL jobq.claim_in_transaction = allow;\n"

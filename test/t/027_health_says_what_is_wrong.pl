@@ -26,7 +26,7 @@ sub says { my ($check, $pattern, $what) = @_; like(row($check), $pattern, $what)
 
 my $manager = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'jobq manager'");
 is($node->safe_psql('postgres', "SELECT string_agg(check_name, ', ' ORDER BY check_name) FROM jobq.health()"),
-	'due jobs, expired leases, groups, lanes, last sweep, manager, oldest snapshot, preloaded, prepared transactions, schedules, version, worker slots', 'the checks');
+	'due jobs, expired leases, groups, lanes, last sweep, manager, oldest snapshot, preloaded, prepared transactions, schedules, sql jobs, version, worker slots', 'the checks');
 is($node->safe_psql('postgres', "SELECT string_agg(check_name || ': ' || message, E'\\n') FROM jobq.health() WHERE ok IS DISTINCT FROM true"), '', 'a healthy server: all are content');
 is($node->safe_psql('postgres', "SELECT count(*) FROM jobq.health() WHERE message IS NULL OR message = ''"), '0', 'each has a message');
 says('manager', qr/^t\|process $manager .*\d+\.\d s$/, 'the manager');

@@ -1,7 +1,0 @@
--- Where the schedules are at home.
-
-CREATE FUNCTION jobq.adopt() RETURNS void
-LANGUAGE c AS 'MODULE_PATHNAME', 'jobq_adopt';
-
-COMMENT ON FUNCTION jobq.adopt() IS
-  'lets schedules that came by a restored dump or a clone run here from now on';
