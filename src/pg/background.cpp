@@ -36,11 +36,12 @@ Errand my_errand() {
 }
 
 // A worker in the middle of a transaction is cancelled, so that it need not be terminated, which
-// would be a line in the log. A command may be between two transactions of its own.
+// would be a line in the log. One that runs commands is cancelled at any time: it may be between
+// two transactions of a command, or wait for a standby.
 void on_terminate(SIGNAL_ARGS) {
   int before = errno;
   is_leaving = 1;
-  if (IsTransactionState() || is_in_client_command()) {
+  if (IsTransactionState() || accepts_commands()) {
     InterruptPending = true;
     QueryCancelPending = true;
   }

@@ -34,6 +34,8 @@ Limits limits{};
 core::Microseconds stopped_at = 0;
 volatile std::sig_atomic_t stop = static_cast<int>(Stop::none);
 volatile std::sig_atomic_t is_in = 0;
+bool is_accepting = false;
+bool has_other_role = false; // than the one that it connected as, from the start
 
 TimeoutId tick_timeout;
 TimeoutId deadline_timeout;
@@ -223,7 +225,16 @@ List* parse(const char* sql) {
   return statements;
 }
 
+// Whatever comes before us, no command runs with the owner's rights.
+void require_own_rights() {
+  Oid user = InvalidOid;
+  int security_context = 0;
+  GetUserIdAndSecContext(&user, &security_context);
+  if (security_context != 0) elog(FATAL, "a command would run in a security context");
+}
+
 void run_text(Text* text) {
+  require_own_rights();
   List* statements = parse(text->sql);
   run_rest(statements, run_leading_settings(statements, *text), *text);
   refuse_open_block();
@@ -264,6 +275,7 @@ void begin_command(const Limits& given) {
   stop = static_cast<int>(Stop::none);
   QueryCancelPending = false;
   is_in = 1;
+  look_at_limits(); // what came before is about it as well
 }
 
 } // namespace
@@ -285,7 +297,11 @@ void require_sql(const std::string& text) {
            .hint = "Pass one or more statements, as a client would send them."});
 }
 
-void accept_commands() { guarded<accept>(); }
+void accept_commands() {
+  guarded<accept>();
+  has_other_role = GetUserId() != GetSessionUserId();
+  is_accepting = true;
+}
 
 CommandEnd run_as_client(const std::string& command, const Limits& given, std::size_t longest_row) {
   const ErrorHome home(CurrentMemoryContext);
@@ -316,11 +332,12 @@ CommandEnd run_as_client(const std::string& command, const Limits& given, std::s
   return end;
 }
 
-std::optional<Error> reset_session() {
+// What a role takes on by its settings (ALTER ROLE ... SET role) the server does not put back.
+bool reset_session() {
   constexpr Limits kNone = {.deadline = core::kForever, .is_stopped = [] { return false; }};
-  return run_as_client("DISCARD ALL", kNone, 0).error;
+  return !has_other_role && !run_as_client("DISCARD ALL", kNone, 0).error;
 }
 
-bool is_in_client_command() { return is_in != 0; }
+bool accepts_commands() { return is_accepting; }
 
 } // namespace jobq::pg

@@ -43,10 +43,10 @@ void accept_commands();
 CommandEnd run_as_client(const std::string& command, const Limits& limits, std::size_t longest_row);
 
 // Puts the session back to how it was when it connected: settings, role, temporary tables, locks,
-// prepared statements. Returns the error for which it could not.
-std::optional<Error> reset_session();
+// prepared statements. False: it could not, and its process is to end.
+bool reset_session();
 
-// May be called by a signal handler.
-bool is_in_client_command();
+// Whether this process runs commands; may be called by a signal handler.
+bool accepts_commands();
 
 } // namespace jobq::pg

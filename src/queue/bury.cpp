@@ -10,7 +10,7 @@ namespace {
 
 constinit pg::Statement
     next_ready("SELECT job_id FROM jobq.ready WHERE queue_id OPERATOR(pg_catalog.=) $1"
-               " ORDER BY priority, tag LIMIT 100");
+               " ORDER BY priority, tag LIMIT 1000");
 
 bool bury(std::int64_t job_id, std::string_view reason) {
   std::optional<TakenJob> job = take_job(job_id, Which::waiting);

@@ -26,6 +26,9 @@ constinit pg::Statement find_run_as(
     " AS r WHERE r.rolname OPERATOR(pg_catalog.=) s.run_as_name), 0::pg_catalog.oid)"
     " WHERE s.command IS NOT NULL");
 
+constinit pg::Statement name_queues("UPDATE jobq.schedule SET queue = pg_catalog.concat('sql/', "
+                                    "run_as_oid) WHERE command IS NOT NULL");
+
 Datum adopt(pg::Call& call) {
   if (command::is_home()) return call.returns_nothing();
   command::settle_anew();
@@ -33,6 +36,7 @@ Datum adopt(pg::Call& call) {
   find_owners.run_freely({});
   find_owners_of_runs.run_freely({});
   find_run_as.run_freely({});
+  name_queues.run_freely({});
   queue::note_instant(queue::Chore::fire, 0);
   queue::note_instant(queue::Chore::execute, 0);
   return call.returns_nothing();

@@ -93,6 +93,13 @@ void read_job(const pg::Call& call, Schedule& schedule) {
   if (!call.is_null(kHeaders)) schedule.headers = call.value(kHeaders, JSONBOID);
 }
 
+// A role's words are its own: nobody's come to run with the rights of who did not say them.
+[[noreturn]] void complain_of_unsaid_command() {
+  pg::raise({.sqlstate = pg::SqlState::invalid_value,
+             .message = "run_as needs the command as well",
+             .hint = "Pass the command that is to run as the other role."});
+}
+
 // A command is its role's own: others may say when it runs, but not what does.
 void read_command(const pg::Call& call, const CommandParameters& parameters, Schedule& schedule) {
   if (call.is_null(parameters.command) && call.is_null(parameters.timeout) &&
@@ -101,6 +108,7 @@ void read_command(const pg::Call& call, const CommandParameters& parameters, Sch
   command::SqlCommand& command = *schedule.command;
   if (auto run_as = call.text_or_null(parameters.run_as)) {
     command::SqlCommand as = command::command_as(call.caller(), *run_as);
+    if (as.role != command.role && call.is_null(parameters.command)) complain_of_unsaid_command();
     command.role = as.role;
     command.role_name = as.role_name;
   }

@@ -64,9 +64,10 @@ class Executor {
     if (is_over_) leave();
     if (task) return execute(*task);
     if (sleeper_) sleeper_->use_token();
-    if (sleeper_ || !queue_id_) return rest();
-    sleeper_.emplace();
+    if (!queue_id_ || joined_ == queue_id_) return rest();
+    if (!sleeper_) sleeper_.emplace();
     sleeper_->join(std::span(&*queue_id_, 1)); // and looks again
+    joined_ = queue_id_;
   }
 
  private:
@@ -142,6 +143,7 @@ class Executor {
 
   void execute(const Task& task) {
     sleeper_.reset();
+    joined_.reset();
     if (!queue::is_still_wanted()) return end_execution();
     if (pg::is_asked_to_leave()) return give_back_unstarted(task);
     pg::CommandEnd end = pg::run_as_client(
@@ -149,7 +151,7 @@ class Executor {
         {.deadline = core::later(pg::monotonic_now(), task.command.timeout, core::kForever - 1),
          .is_stopped = queue::is_execution_stopped},
         queue::kLongestText);
-    bool is_clean = !pg::is_asked_to_leave() && !pg::reset_session();
+    bool is_clean = !pg::is_asked_to_leave() && pg::reset_session();
     if (!report(task, end)) leave(); // with the attempt in hand: its lease is over then
     end_execution();
     if (!is_clean) leave();
@@ -168,9 +170,10 @@ class Executor {
     leave();
   }
 
-  // However long it takes: meanwhile the manager renews the lease. False: there is no time left.
+  // However long it takes: meanwhile the manager renews the lease. Who is asked to leave in the
+  // middle of it tries once more. False: there is no time left.
   bool report(const Task& task, const pg::CommandEnd& end) {
-    for (;;) {
+    for (bool is_last = false;;) {
       std::optional<pg::Error> error = note("ending a SQL job", [&] {
         pg::Value job_id = pg::int8(task.attempt.job_id);
         pg::Value attempt = pg::int4(task.attempt.attempt);
@@ -183,7 +186,8 @@ class Executor {
       if (!error) return true;
       core::Microseconds wait = troubles_.meet(*error, "jobq executor: cannot end SQL job " +
                                                            std::to_string(task.attempt.job_id));
-      if (pg::is_asked_to_leave() || !pause(wait)) return false;
+      if (is_last) return false;
+      is_last = pg::is_asked_to_leave() || !pause(wait);
     }
   }
 
@@ -203,6 +207,7 @@ class Executor {
   std::optional<std::int64_t> queue_id_;
   std::optional<std::string> face_;
   std::optional<queue::Sleeper> sleeper_; // its place in the line, while it has nothing in hand
+  std::optional<std::int64_t> joined_;    // for this queue
   bool is_over_ = false;
   core::Microseconds idle_since_ = pg::monotonic_now();
   core::Microseconds not_before_ = 0;

@@ -175,7 +175,7 @@ std::vector<ExecutorKeeper::Demand> ExecutorKeeper::find_demands() {
     std::string name = pg::role_name(role).value_or(std::string(queues.text(row, 2)));
     if (auto refusal = command::refusal_of(role, name)) {
       queue::bury_ready(queue->queue_id, refusal->reason);
-      look_at_ = pg::monotonic_now();
+      look_at_ = pg::monotonic_now() + kBetweenLooks; // at the rest, if there is one
       continue;
     }
     std::int64_t ready = count(seats_, [role](const Seat& seat) {

@@ -17,6 +17,7 @@ constinit pg::Statement read_only_of_server(
 } // namespace
 
 bool is_server_read_only() {
+  if (!pg::is_read_only()) return false;
   pg::Rows row = read_only_of_server.run_freely({});
   return row.boolean(0, 0) && row.boolean(0, 1);
 }
