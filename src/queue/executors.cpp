@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pg/background.hpp"
+#include "pg/clock.hpp"
 #include "pg/session.hpp"
 #include "pg/shared_memory.hpp"
 #include "queue/agenda.hpp"
@@ -42,7 +43,10 @@ constexpr pg::Segment kSegment = {
 
 std::span<Seat> seats() { return {shared->seats, shared->count}; }
 
-bool is_left(const Seat& seat) { return seat.stage == Stage::failed || seat.stage == Stage::died; }
+// A number that another process has by now must not keep the seat for ever.
+constexpr core::Microseconds kLongestExit = 60 * core::kSecond;
+
+bool is_left(const Seat& seat) { return seat.stage >= Stage::failed; }
 
 // Only while the lock is held.
 template <typename Matches>
@@ -65,13 +69,11 @@ void leave_seat() {
   {
     const pg::Locked locked(shared->lock);
     Seat& seat = *std::exchange(my_seat, nullptr);
-    seat.process_id = 0;
+    seat.since = pg::monotonic_now();
     if (seat.stage == Stage::opened)
       seat.stage = Stage::failed;
-    else if (seat.stage == Stage::busy)
-      seat.stage = Stage::died;
     else
-      seat = {};
+      seat.stage = seat.stage == Stage::busy ? Stage::died : Stage::left;
   }
   want_executors(database);
 }
@@ -100,7 +102,7 @@ std::vector<int> dismiss_executors(std::uint32_t database) {
   for (const Seat& seat : seats()) {
     if (seat.database != database || seat.process_id == 0) continue;
     if (seat.process_id == pg::my_process_id()) continue;
-    pg::ask_to_leave(seat.process_id);
+    if (!is_left(seat)) pg::ask_to_leave(seat.process_id);
     processes.push_back(seat.process_id);
   }
   return processes;
@@ -112,10 +114,8 @@ std::optional<std::uint64_t> open_seat(std::uint32_t role, core::Microseconds no
   Seat* seat = find_ticket(0);
   if (seat == nullptr) seat = find(is_left);
   if (seat == nullptr) return std::nullopt;
-  *seat = {.ticket = ++shared->last_ticket,
-           .database = pg::my_database(),
-           .role = role,
-           .opened_at = now};
+  *seat = {
+      .ticket = ++shared->last_ticket, .database = pg::my_database(), .role = role, .since = now};
   return seat->ticket;
 }
 
@@ -127,8 +127,15 @@ void close_seat(std::uint64_t ticket) {
 
 std::vector<Seat> collect_seats() {
   std::vector<Seat> there = seats_of(pg::my_database());
-  for (const Seat& seat : there)
-    if (is_left(seat)) close_seat(seat.ticket);
+  for (const Seat& seat : there) {
+    if (!is_left(seat)) continue;
+    bool is_gone = !is_leaving(seat);
+    const pg::Locked locked(shared->lock);
+    Seat* own = find_ticket(seat.ticket);
+    if (own == nullptr) continue;
+    own->stage = Stage::left;
+    if (is_gone) *own = {};
+  }
   return there;
 }
 
@@ -141,12 +148,16 @@ std::vector<Seat> seats_of(std::uint32_t database) {
   return there;
 }
 
+bool is_leaving(const Seat& seat) {
+  return pg::monotonic_now() - seat.since < kLongestExit && pg::is_connected(seat.process_id);
+}
+
 void recall(std::uint64_t ticket, bool is_recalled) {
   const pg::Locked locked(shared->lock);
   Seat* seat = find_ticket(ticket);
   if (seat == nullptr || seat->is_recalled == is_recalled) return;
   set(seat->is_recalled, is_recalled);
-  if (is_recalled && seat->process_id != 0) pg::poke(seat->process_id);
+  if (is_recalled && seat->process_id != 0 && !is_left(*seat)) pg::poke(seat->process_id);
 }
 
 bool sit_down(std::uint64_t ticket) {

@@ -22,21 +22,22 @@ struct Attempt {
   bool operator==(const Attempt&) const = default;
 };
 
-// A seat's life: opened -> idle <-> busy -> free. A process that ends before it is ready leaves
-// `failed`, one that ends with an attempt in hand `died`; both are free when they were collected.
-enum class Stage { opened, idle, busy, failed, died };
+// A seat's life: opened -> idle <-> busy -> left -> free. A process that ends before it is ready
+// leaves `failed`, one that ends with an attempt in hand `died`; when that was heard, they are left.
+// A seat that was left is free when the process is gone: so there are never more than seats.
+enum class Stage { opened, idle, busy, failed, died, left };
 
 struct Seat {
   std::uint64_t ticket = 0; // 0: free
   std::uint32_t database = 0;
   std::uint32_t role = 0;
-  std::int32_t process_id = 0; // 0: it has not come in yet, or has left
+  std::int32_t process_id = 0; // 0: it has not come in yet
   Stage stage = Stage::opened;
   Attempt attempt = {};
   bool is_claiming = false;         // the claim's commit is still to come
   bool is_stopped = false;          // the attempt has lost its lease
   bool is_recalled = false;         // another role needs the place
-  core::Microseconds opened_at = 0; // by the monotonic clock
+  core::Microseconds since = 0; // it was opened, or left; by the monotonic clock
 };
 
 // Sessions. These raise nothing and may be called when a transaction ends.
@@ -51,8 +52,10 @@ std::vector<int> dismiss_executors(std::uint32_t database);
 // The ticket with which an executor may come in; nothing if there is no seat at all.
 std::optional<std::uint64_t> open_seat(std::uint32_t role, core::Microseconds now);
 void close_seat(std::uint64_t ticket); // if nobody has come in
-// All seats of the database; those that were left in a bad way are free from then on.
+// All seats of the database, with what became of those that were left; to be heard once.
 std::vector<Seat> collect_seats();
+// Of one that was left: its process is still there.
+bool is_leaving(const Seat& seat);
 // Whether it is to leave when it has nothing in hand.
 void recall(std::uint64_t ticket, bool is_recalled);
 

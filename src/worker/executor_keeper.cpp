@@ -30,6 +30,7 @@ using queue::Stage;
 // A third of the lease of SQL jobs.
 constexpr core::Microseconds kBetweenRenewals = 10 * core::kSecond;
 constexpr core::Microseconds kBetweenLooks = core::kSecond;
+constexpr core::Microseconds kExit = core::kSecond / 100; // of a process, about
 constexpr core::Microseconds kFirstPlaceRetry = core::kSecond / 5;
 constexpr core::Microseconds kPlaceRetry = 5 * core::kSecond;
 constexpr core::Microseconds kLongestStart = 60 * core::kSecond;
@@ -39,9 +40,6 @@ constinit pg::Statement
     sql_queues("SELECT queue_id, name, pg_catalog.substr(name, 5) FROM jobq.queue"
                " WHERE pg_catalog.starts_with(name, 'sql/') AND NOT paused");
 
-bool is_in_use(const Seat& seat) {
-  return seat.stage != Stage::failed && seat.stage != Stage::died;
-}
 bool has_nothing(const Seat& seat) {
   return seat.stage == Stage::opened || seat.stage == Stage::idle;
 }
@@ -61,17 +59,16 @@ std::uint32_t role_of(std::string_view number) {
   return role > 0xffffffff ? 0 : static_cast<std::uint32_t>(role);
 }
 
-bool is_busy(const Seat& seat) { return seat.stage == Stage::busy; }
-
 } // namespace
 
 core::Microseconds ExecutorKeeper::wait_at(core::Microseconds now) const {
   core::Microseconds next = core::kForever;
   if (queue::mark_of(Chore::execute) <= pg::now() || !died_.empty()) next = now;
   if (look_at_) next = std::min(next, *look_at_);
-  if (next > renew_at_) {
-    std::vector<Seat> seats = queue::seats_of(pg::my_database());
-    if (std::any_of(seats.begin(), seats.end(), is_busy)) next = renew_at_;
+  for (const Seat& seat : queue::seats_of(pg::my_database())) {
+    if (seat.stage == Stage::busy) next = std::min(next, renew_at_);
+    if (seat.stage == Stage::left)
+      next = std::min(next, queue::is_leaving(seat) ? now + kExit : now);
   }
   for (const Starting& starting : starting_)
     if (starting.process.state() == pg::StartedWorker::State::stopped) next = now;
@@ -91,14 +88,15 @@ void ExecutorKeeper::work() {
 
 // What became of executors since the last time.
 void ExecutorKeeper::collect() {
-  seats_ = queue::collect_seats();
   core::Microseconds now = pg::monotonic_now();
-  for (const Seat& seat : seats_) {
+  const std::vector<Seat> heard = queue::collect_seats();
+  for (const Seat& seat : heard) {
     if (seat.stage == Stage::died) died_.push_back(seat.attempt);
     if (seat.stage == Stage::failed) note_failure(seat.role, now);
     if (seat.stage == Stage::idle || seat.stage == Stage::busy) refused_.erase(seat.role);
   }
-  std::erase_if(seats_, [](const Seat& seat) { return !is_in_use(seat); });
+  seats_ = queue::seats_of(pg::my_database());
+  if (seats_.size() < heard.size()) look_at_ = now; // somebody may wait for the place
   std::erase_if(starting_, [this](const Starting& starting) {
     return std::any_of(seats_.begin(), seats_.end(), [&](const Seat& seat) {
       return seat.ticket == starting.ticket && seat.stage != Stage::opened;
@@ -114,7 +112,7 @@ void ExecutorKeeper::see_failed_starts(core::Microseconds now) {
       return start.ticket == seat.ticket &&
              start.process.state() == pg::StartedWorker::State::stopped;
     });
-    if (!is_stopped && now - seat.opened_at < kLongestStart) continue;
+    if (!is_stopped && now - seat.since < kLongestStart) continue;
     queue::close_seat(seat.ticket);
     note_failure(seat.role, now);
   }
