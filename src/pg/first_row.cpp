@@ -70,13 +70,15 @@ bool append_value(StringInfo out, const Column& column, std::size_t most) {
   return is_cut;
 }
 
-// What is left of the room is the next column's.
+// A value gets half of the room that is left, the last one all of it: so a long one keeps no short
+// one out.
 void keep_row(FirstRow& first, TupleTableSlot* slot) {
   slot_getallattrs(slot);
   StringInfoData out;
   initStringInfo(&out);
-  for (int i = 0; i < slot->tts_tupleDescriptor->natts; ++i) {
-    Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, i);
+  const int last = first.columns->natts - 1;
+  for (int i = 0; i <= last; ++i) {
+    Form_pg_attribute attribute = TupleDescAttr(first.columns, i);
     if (attribute->attisdropped) continue;
     appendStringInfoString(&out, out.len == 0 ? "{" : ", ");
     escape_json(&out, NameStr(attribute->attname));
@@ -86,7 +88,8 @@ void keep_row(FirstRow& first, TupleTableSlot* slot) {
     if (slot->tts_isnull[i])
       appendStringInfoString(&out, "null");
     else
-      first.is_cut |= append_value(&out, {attribute, slot->tts_values[i]}, left);
+      first.is_cut |=
+          append_value(&out, {attribute, slot->tts_values[i]}, i == last ? left : left / 2);
   }
   appendStringInfoString(&out, out.len == 0 ? "{}" : "}");
   first.json = out.data;
@@ -101,8 +104,10 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
   return true;
 }
 
-void begin(DestReceiver* self, int, TupleDesc) {
+// The names are the statement's: a slot may have none.
+void begin(DestReceiver* self, int, TupleDesc columns) {
   auto& first = *reinterpret_cast<FirstRow*>(self);
+  first.columns = columns;
   first.json = nullptr;
   first.is_cut = false;
 }

@@ -13,6 +13,7 @@ namespace jobq::pg {
 struct FirstRow {
   DestReceiver receiver; // first: the server knows it by this one
   MemoryContext memory;  // where the row is kept
+  TupleDesc columns;     // of the statement at hand
   std::size_t longest;   // bytes
   char* json;            // null: there was no row
   bool is_cut;           // it would have been longer
