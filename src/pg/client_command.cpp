@@ -13,6 +13,7 @@ extern "C" {
 #include "jit/jit.h"
 #include "parser/analyze.h"
 #include "parser/parser.h"
+#include "postmaster/bgworker.h"
 #include "pgstat.h"
 #include "replication/slot.h"
 #include "tcop/pquery.h"
@@ -75,7 +76,10 @@ void on_timeout() {
   SetLatch(MyLatch);
 }
 
+// Its name is shown as a client's would be, unless its role or database says another one.
 void accept() {
+  SetConfigOption("application_name", MyBgworkerEntry->bgw_type, PGC_USERSET,
+                  PGC_S_DYNAMIC_DEFAULT);
   tick_timeout = RegisterTimeout(USER_TIMEOUT, on_timeout);
   deadline_timeout = RegisterTimeout(USER_TIMEOUT, on_timeout);
   pqsignal(SIGUSR2, on_poke);
