@@ -151,6 +151,7 @@ class Launcher {
     for (auto& [oid, database] : databases_) {
       if (!database.upkeep.is_due(now)) continue;
       std::optional<std::uint64_t> ticket = open_place(oid);
+      if (!ticket && has_wishes()) return; // they come first
       if (!ticket) {
         if (!is_held(oid)) next_place_try_ = now + kPlaceRetry;
         continue;

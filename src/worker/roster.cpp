@@ -145,7 +145,7 @@ void become_launcher() {
 
 std::optional<std::uint64_t> open_place(std::uint32_t database) {
   const pg::Locked locked(shared->lock);
-  if (has_holder(database)) return std::nullopt;
+  if (has_holder(database) || shared->is_look_round_wished) return std::nullopt;
   Place* place = find(database);
   if (place == nullptr) place = find(0);
   if (place == nullptr || place->process_id != 0) return std::nullopt;

@@ -18,7 +18,8 @@ void request_roster();
 // been heard from are closed: their tickets are worth nothing any more.
 void become_launcher();
 
-// The ticket with which a manager may come in; nothing while somebody holds the database.
+// The ticket with which a manager may come in; nothing while somebody holds the database, or has
+// made, changed or dropped one since the wishes were taken: it may be gone.
 std::optional<std::uint64_t> open_place(std::uint32_t database);
 void close_place(std::uint32_t database);
 
