@@ -9,7 +9,7 @@ CORE_ROOMS = back_off calendar cron cron_field cron_text due duration grace grou
     mistake pace timetable tokens upkeep verdict waiters
 PG_ROOMS = background bridge call client_command clock command databases door ending error extension first_row index_walk \
     invalidation lock log \
-    memory notify owner planner procedure random result_set role sequence setting shared_memory sleep snapshot statement table \
+    memory notify owner planner procedure random result_set role sequence setting shared_memory sleep snapshot standby statement table \
     text time_zone transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds bury cancel claim complete counts doors enqueue executors fail failure group job key lane_builder \
     lane_check lane_states lanes line notes queue ready_line renew require_preload reschedule retry survey sweep tag token wait

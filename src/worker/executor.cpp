@@ -12,6 +12,7 @@
 #include "pg/error.hpp"
 #include "pg/log.hpp"
 #include "pg/session.hpp"
+#include "pg/standby.hpp"
 #include "pg/statement.hpp"
 #include "pg/transaction.hpp"
 #include "queue/bounds.hpp"
@@ -41,8 +42,7 @@ struct Task {
   command::SqlCommand command;
 };
 
-// The bookkeeping waits for no standby, but for the claim: no command starts that could start again
-// on a standby which has not heard of it.
+// The bookkeeping waits for no standby.
 template <typename Body>
 std::optional<pg::Error> note(const char* what, Body body) {
   return step(what, [&] {
@@ -51,6 +51,9 @@ std::optional<pg::Error> note(const char* what, Body body) {
     body();
   });
 }
+
+constexpr core::Microseconds kShortestWait = core::kSecond / 500;
+constexpr core::Microseconds kLongestWait = core::kSecond / 10;
 
 [[noreturn]] void leave() { pg::leave_quietly(); }
 
@@ -90,8 +93,7 @@ class Executor {
     if (not_before_ > pg::monotonic_now()) return std::nullopt;
     std::optional<Task> task;
     is_over_ = true; // unless the extension is there
-    std::optional<pg::Error> error = step("claiming a SQL job", [&] {
-      pg::set_for_transaction("lock_timeout", "1s");
+    std::optional<pg::Error> error = note("claiming a SQL job", [&] {
       is_over_ = !is_wanted_here();
       if (!is_over_) task = take_one();
     });
@@ -144,6 +146,7 @@ class Executor {
   void execute(const Task& task) {
     sleeper_.reset();
     joined_.reset();
+    await_standby();
     if (!queue::is_still_wanted()) return end_execution();
     if (pg::is_asked_to_leave()) return give_back_unstarted(task);
     pg::CommandEnd end = pg::run_as_client(
@@ -155,6 +158,14 @@ class Executor {
     if (!report(task, end)) leave(); // with the attempt in hand: its lease is over then
     end_execution();
     if (!is_clean) leave();
+  }
+
+  // No command starts that could start again on a standby which has not heard of the claim.
+  static void await_standby() {
+    const XLogRecPtr claim = pg::last_commit();
+    for (core::Microseconds wait = kShortestWait; !pg::is_confirmed(claim);
+         wait = std::min(2 * wait, kLongestWait))
+      if (queue::is_execution_stopped() || !pause(wait)) return;
   }
 
   void end_execution() {
