@@ -23,8 +23,8 @@ struct Attempt {
 };
 
 // A seat's life: opened -> idle <-> busy -> left -> free. A process that ends before it is ready
-// leaves `failed`, one that ends with an attempt in hand `died`; when that was heard, they are left.
-// A seat that was left is free when the process is gone: so there are never more than seats.
+// leaves `failed`, one that ends with an attempt in hand `died`; when that was heard, they are
+// left. A seat that was left is free when the process is gone: so there are never more than seats.
 enum class Stage { opened, idle, busy, failed, died, left };
 
 struct Seat {
@@ -34,9 +34,9 @@ struct Seat {
   std::int32_t process_id = 0; // 0: it has not come in yet
   Stage stage = Stage::opened;
   Attempt attempt = {};
-  bool is_claiming = false;         // the claim's commit is still to come
-  bool is_stopped = false;          // the attempt has lost its lease
-  bool is_recalled = false;         // another role needs the place
+  bool is_claiming = false;     // the claim's commit is still to come
+  bool is_stopped = false;      // the attempt has lost its lease
+  bool is_recalled = false;     // another role needs the place
   core::Microseconds since = 0; // it was opened, or left; by the monotonic clock
 };
 
