@@ -13,7 +13,7 @@ PG_ROOMS = background bridge call client_command clock command databases door en
     text time_zone transaction turn value watch
 QUEUE_ROOMS = administer agenda bounds bury cancel claim complete counts doors enqueue executors fail failure group job key lane_builder \
     lane_check lane_states lanes line notes queue ready_line renew require_preload reschedule retry survey sweep tag token wait
-COMMAND_ROOMS = enqueue_sql home permit sql_command
+COMMAND_ROOMS = enqueue_sql home permit sql_command waiting
 SCHEDULE_ROOMS = adopt change expression fire next_runs operate_schedule runs schedule schedule_job
 WORKER_ROOMS = caller chores command_report executor executor_keeper health lane_keeper launcher manager roster schedule_keeper step troubles
 

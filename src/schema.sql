@@ -216,6 +216,7 @@ COMMENT ON TABLE jobq.failure IS 'attempts that did not complete; pruned with th
 
 CREATE TABLE jobq.sql_command (
   job_id bigint PRIMARY KEY,
+  due_at timestamp with time zone NOT NULL,
   timeout bigint NOT NULL CHECK (timeout > 0),
   role_oid oid NOT NULL,
   role_name text NOT NULL,
@@ -223,7 +224,7 @@ CREATE TABLE jobq.sql_command (
 );
 
 COMMENT ON TABLE jobq.sql_command IS
-  'what a SQL job runs, as whom, and for how many microseconds at most; pruned with its job';
+  'what a SQL job runs, as whom, since when (the first try), and for how many microseconds at most; pruned with its job';
 
 CREATE SEQUENCE jobq.schedule_number AS bigint;
 

@@ -1,5 +1,7 @@
 #include "command/sql_command.hpp"
 
+#include <algorithm>
+
 #include "pg/client_command.hpp"
 #include "pg/error.hpp"
 #include "pg/role.hpp"
@@ -13,8 +15,8 @@ namespace jobq::command {
 namespace {
 
 constinit pg::Statement
-    insert_row("INSERT INTO jobq.sql_command (job_id, timeout, role_oid, role_name, command)"
-               " VALUES ($1, $2, $3, $4, $5)");
+    insert_row("INSERT INTO jobq.sql_command (job_id, due_at, timeout, role_oid, role_name,"
+               " command) VALUES ($1, $2, $3, $4, $5, $6)");
 
 constinit pg::Statement
     select_row("SELECT command, role_oid, role_name, timeout FROM jobq.sql_command"
@@ -98,8 +100,10 @@ queue::Enqueued enqueue_command(queue::Order order, const SqlCommand& command) {
   order.payload = pg::empty_json_object();
   queue::Enqueued enqueued = queue::enqueue_order(order);
   if (enqueued.is_created)
-    insert_row.run({pg::int8(enqueued.job_id), pg::int8(command.timeout), pg::oid(command.role),
-                    pg::text(command.role_name), pg::text(command.text)});
+    insert_row.run({pg::int8(enqueued.job_id),
+                    pg::instant(std::max(order.now, order.run_at.value_or(order.now))),
+                    pg::int8(command.timeout), pg::oid(command.role), pg::text(command.role_name),
+                    pg::text(command.text)});
   return enqueued;
 }
 

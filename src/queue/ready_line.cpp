@@ -78,7 +78,7 @@ Backlog look_at_backlog(const Queue& queue, std::int64_t most) {
       if (++passed == kFarthestLook) break;
       continue;
     }
-    if (backlog.claimable++ == 0) backlog.oldest = line.job().int8(JobTable::enqueued_at);
+    if (backlog.claimable++ == 0) backlog.first = line.job().int8(JobTable::job_id);
   }
   return backlog;
 }

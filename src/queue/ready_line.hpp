@@ -73,10 +73,10 @@ struct Sight {
 };
 Sight look_at_line(const Queue& queue, pg::View view = pg::View::transaction);
 
-// How many jobs claims would get now, counted up to `most`, and when the first of them was made.
+// How many jobs claims would get now, counted up to `most`, and the first of them.
 struct Backlog {
   std::int64_t claimable = 0;
-  TimestampTz oldest = 0;
+  std::int64_t first = 0;
 };
 Backlog look_at_backlog(const Queue& queue, std::int64_t most);
 

@@ -4,6 +4,7 @@
 
 #include "command/home.hpp"
 #include "command/permit.hpp"
+#include "command/waiting.hpp"
 #include "pg/clock.hpp"
 #include "pg/log.hpp"
 #include "pg/role.hpp"
@@ -65,6 +66,7 @@ core::Microseconds ExecutorKeeper::wait_at(core::Microseconds now) const {
   core::Microseconds next = core::kForever;
   if (queue::mark_of(Chore::execute) <= pg::now() || !died_.empty()) next = now;
   if (look_at_) next = std::min(next, *look_at_);
+  if (places_ != settings::sql_workers) next = now;
   for (const Seat& seat : queue::seats_of(pg::my_database())) {
     if (seat.stage == Stage::busy) next = std::min(next, renew_at_);
     if (seat.stage == Stage::left)
@@ -82,7 +84,8 @@ void ExecutorKeeper::work() {
   collect();
   see_failed_starts(pg::monotonic_now());
   if (renew_at_ <= pg::monotonic_now() || !died_.empty()) renew();
-  bool is_look_due = look_at_ && *look_at_ <= pg::monotonic_now();
+  bool is_look_due =
+      places_ != settings::sql_workers || (look_at_ && *look_at_ <= pg::monotonic_now());
   if (queue::mark_of(Chore::execute) <= pg::now() || is_look_due) look();
 }
 
@@ -156,6 +159,7 @@ void ExecutorKeeper::look() {
   std::optional<pg::Error> error = step("looking for SQL jobs", [&] { demands = find_demands(); });
   if (fail(error)) return queue::give_up_reading(Chore::execute, before);
   queue::end_reading(Chore::execute, core::kForever, core::kEnd);
+  places_ = settings::sql_workers;
   serve(demands);
 }
 
@@ -182,21 +186,21 @@ std::vector<ExecutorKeeper::Demand> ExecutorKeeper::find_demands() {
     demands.push_back({.role = role,
                        .name = name,
                        .missing = backlog.claimable - ready,
-                       .oldest = backlog.oldest});
+                       .due_at = command::due_at(backlog.first)});
     if (demands.back().missing > 0 && command::why_full(role)) {
       demands.back().missing = 0;
       look_at_ = pg::monotonic_now() + kBetweenLooks;
     }
   }
   std::sort(demands.begin(), demands.end(),
-            [](const Demand& one, const Demand& other) { return one.oldest < other.oldest; });
+            [](const Demand& one, const Demand& other) { return one.due_at < other.due_at; });
   return demands;
 }
 
 // One each, and again, as long as there are places.
 void ExecutorKeeper::serve(std::vector<Demand>& demands) {
   auto is_missing = [](const Demand& demand) { return demand.missing > 0; };
-  std::int64_t free = settings::sql_workers - static_cast<std::int64_t>(seats_.size());
+  std::int64_t free = places_ - static_cast<std::int64_t>(seats_.size());
   while (free > 0 && std::any_of(demands.begin(), demands.end(), is_missing)) {
     for (Demand& demand : demands) {
       if (demand.missing <= 0 || free == 0) continue;
@@ -204,7 +208,7 @@ void ExecutorKeeper::serve(std::vector<Demand>& demands) {
       if (start(demand)) --free;
     }
   }
-  recall_for(demands);
+  recall(demands);
   if (std::any_of(demands.begin(), demands.end(), is_missing))
     look_at_ = std::min(look_at_.value_or(core::kForever), pg::monotonic_now() + kBetweenLooks);
 }
@@ -245,18 +249,24 @@ void ExecutorKeeper::lack_place(core::Microseconds now) {
 }
 
 // Whose jobs wait for a place gets that of an executor without work; else that of the first one to
-// finish what it has in hand, unless its own role's next job is older.
-void ExecutorKeeper::recall_for(const std::vector<Demand>& demands) {
+// finish what it has in hand, unless its own role's next job is older. Those that are more than
+// there may be go too, first the ones without work.
+void ExecutorKeeper::recall(const std::vector<Demand>& demands) {
   auto waiting = std::find_if(demands.begin(), demands.end(),
                               [](const Demand& demand) { return demand.missing > 0; });
   auto is_older_than_waiting = [&](std::uint32_t role) {
     return std::any_of(demands.begin(), waiting,
                        [role](const Demand& demand) { return demand.role == role; });
   };
-  for (const Seat& seat : seats_)
-    queue::recall(seat.ticket, waiting != demands.end() && seat.role != waiting->role &&
-                                   seat.stage != Stage::opened &&
-                                   !is_older_than_waiting(seat.role));
+  std::vector<Seat> seats = seats_;
+  std::stable_partition(seats.begin(), seats.end(), has_nothing);
+  std::int64_t surplus = static_cast<std::int64_t>(seats.size()) - places_;
+  for (const Seat& seat : seats) {
+    bool is_in_the_way =
+        waiting != demands.end() && seat.role != waiting->role && !is_older_than_waiting(seat.role);
+    queue::recall(seat.ticket, seat.stage != Stage::opened && (is_in_the_way || surplus > 0));
+    --surplus;
+  }
 }
 
 } // namespace jobq::worker

@@ -32,7 +32,7 @@ class ExecutorKeeper {
     std::uint32_t role = 0;
     std::string name;
     std::int64_t missing = 0; // executors, beyond those that have nothing in hand
-    core::Microseconds oldest = 0;
+    TimestampTz due_at = 0;   // its first job
   };
   struct Refusals {
     int failures = 0;
@@ -54,7 +54,7 @@ class ExecutorKeeper {
   void serve(std::vector<Demand>& demands);
   bool start(const Demand& demand);
   void lack_place(core::Microseconds now);
-  void recall_for(const std::vector<Demand>& demands);
+  void recall(const std::vector<Demand>& demands);
 
   std::vector<queue::Seat> seats_;
   std::vector<Starting> starting_;
@@ -65,7 +65,8 @@ class ExecutorKeeper {
   core::Microseconds not_before_ = 0;
   core::Microseconds next_place_try_ = 0;
   core::Microseconds next_lack_news_ = 0;
-  int lacks_ = 0; // in a row
+  int lacks_ = 0;  // in a row
+  int places_ = 0; // that the last look went by
   Troubles troubles_;
 };
 

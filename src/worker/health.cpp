@@ -5,6 +5,7 @@
 
 #include "command/home.hpp"
 #include "command/permit.hpp"
+#include "command/waiting.hpp"
 #include "pg/background.hpp"
 #include "pg/clock.hpp"
 #include "pg/databases.hpp"
@@ -39,14 +40,6 @@ constinit pg::Statement schedules_in_all(
     "SELECT pg_catalog.count(*), pg_catalog.count(stopped), pg_catalog.min(name) FILTER (WHERE"
     " stopped IS NOT NULL), (SELECT t.stopped FROM jobq.schedule AS t WHERE t.stopped IS NOT NULL"
     " ORDER BY t.name LIMIT 1), pg_catalog.min(next_run_at) FROM jobq.schedule");
-
-constinit pg::Statement
-    waiting_sql_jobs("SELECT pg_catalog.count(*), pg_catalog.min(j.enqueued_at), (SELECT c.role_oid"
-                     " FROM jobq.sql_command AS c WHERE c.job_id OPERATOR(pg_catalog.=)"
-                     " pg_catalog.min(j.job_id))::bigint FROM jobq.queue AS q"
-                     " JOIN jobq.ready AS r ON r.queue_id OPERATOR(pg_catalog.=) q.queue_id"
-                     " JOIN jobq.job AS j ON j.job_id OPERATOR(pg_catalog.=) r.job_id"
-                     " WHERE pg_catalog.starts_with(q.name, 'sql/') AND NOT q.paused");
 
 // A standby's feedback holds a snapshot without a transaction of its own.
 constinit pg::Statement
@@ -186,17 +179,15 @@ std::optional<std::string> why_sql_jobs_wait(Oid role, std::int64_t busy) {
 }
 
 Finding look_at_sql_jobs() {
-  pg::Rows rows = waiting_sql_jobs.run_freely({});
+  const command::Waiting waiting = command::look_at_waiting();
   const std::vector<queue::Seat> seats = queue::seats_of(pg::my_database());
   auto busy = std::count_if(seats.begin(), seats.end(), [](const queue::Seat& seat) {
     return seat.stage == queue::Stage::busy;
   });
   std::string message =
-      std::to_string(busy) + " SQL jobs run, " + std::to_string(rows.int8(0, 0)) + " are ready";
-  std::optional<TimestampTz> oldest = rows.int8_or_null(0, 1);
-  if (!oldest || age(*oldest) < kLate) return {.is_ok = true, .message = message};
-  auto role = static_cast<Oid>(rows.int8_or_null(0, 2).value_or(0));
-  std::optional<std::string> why = why_sql_jobs_wait(role, busy);
+      std::to_string(busy) + " SQL jobs run, " + std::to_string(waiting.count) + " are ready";
+  if (!waiting.due_at || age(*waiting.due_at) < kLate) return {.is_ok = true, .message = message};
+  std::optional<std::string> why = why_sql_jobs_wait(waiting.role, busy);
   return {.is_ok = !why, .message = message + (why ? " and wait: " + *why : "")};
 }
 

@@ -1,0 +1,21 @@
+// SQL jobs that are ready, and since when.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "pg/postgres.hpp"
+
+namespace jobq::command {
+
+// When the job was to run, or its last try failed, whichever came later.
+TimestampTz due_at(std::int64_t job_id);
+
+struct Waiting {
+  std::int64_t count = 0;
+  Oid role = InvalidOid; // of the one that is due for longest
+  std::optional<TimestampTz> due_at = std::nullopt;
+};
+Waiting look_at_waiting();
+
+} // namespace jobq::command
