@@ -10,8 +10,8 @@ namespace {
   "GREATEST(c.due_at, (SELECT pg_catalog.max(f.failed_at) FROM jobq.failure AS f"                  \
   " WHERE f.job_id OPERATOR(pg_catalog.=) c.job_id))"
 
-constinit pg::Statement due_of("SELECT " JOBQ_DUE_AT " FROM jobq.sql_command AS c"
-                               " WHERE c.job_id OPERATOR(pg_catalog.=) $1");
+constinit pg::Statement due("SELECT " JOBQ_DUE_AT ", c.role_name FROM jobq.sql_command AS c"
+                            " WHERE c.job_id OPERATOR(pg_catalog.=) $1");
 
 constinit pg::Statement
     waiting("SELECT c.role_oid, " JOBQ_DUE_AT ", pg_catalog.count(*) OVER () FROM jobq.queue AS q"
@@ -21,9 +21,10 @@ constinit pg::Statement
 
 } // namespace
 
-TimestampTz due_at(std::int64_t job_id) {
-  pg::Rows row = due_of.run_freely({pg::int8(job_id)});
-  return row.empty() ? 0 : row.int8(0, 0);
+Due due_of(std::int64_t job_id) {
+  pg::Rows row = due.run_freely({pg::int8(job_id)});
+  if (row.empty()) return {};
+  return {.at = row.int8(0, 0), .role_name = std::string(row.text(0, 1))};
 }
 
 Waiting look_at_waiting() {

@@ -3,13 +3,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "pg/postgres.hpp"
 
 namespace jobq::command {
 
-// When the job was to run, or its last try failed, whichever came later.
-TimestampTz due_at(std::int64_t job_id);
+struct Due {
+  TimestampTz at = 0;         // it was to run, or its last try failed, whichever came later
+  std::string role_name = {}; // as it was when the job was made
+};
+Due due_of(std::int64_t job_id);
 
 struct Waiting {
   std::int64_t count = 0;

@@ -174,7 +174,8 @@ std::vector<ExecutorKeeper::Demand> ExecutorKeeper::find_demands() {
     queue::Backlog backlog = queue::look_at_backlog(*queue, settings::sql_workers + 1);
     if (backlog.claimable == 0) continue;
     std::uint32_t role = role_of(queues.text(row, 2));
-    std::string name = pg::role_name(role).value_or(std::string(queues.text(row, 2)));
+    command::Due due = command::due_of(backlog.first);
+    std::string name = pg::role_name(role).value_or(due.role_name);
     if (auto refusal = command::refusal_of(role, name)) {
       queue::bury_ready(queue->queue_id, refusal->reason);
       look_at_ = pg::monotonic_now() + kBetweenLooks; // at the rest, if there is one
@@ -183,10 +184,8 @@ std::vector<ExecutorKeeper::Demand> ExecutorKeeper::find_demands() {
     std::int64_t ready = count(seats_, [role](const Seat& seat) {
       return seat.role == role && has_nothing(seat) && !seat.is_recalled;
     });
-    demands.push_back({.role = role,
-                       .name = name,
-                       .missing = backlog.claimable - ready,
-                       .due_at = command::due_at(backlog.first)});
+    demands.push_back(
+        {.role = role, .name = name, .missing = backlog.claimable - ready, .due_at = due.at});
     if (demands.back().missing > 0 && command::why_full(role)) {
       demands.back().missing = 0;
       look_at_ = pg::monotonic_now() + kBetweenLooks;

@@ -32,7 +32,7 @@ my %loses = (
 	no_login => ['ALTER ROLE no_login NOLOGIN', 'role "no_login" is not permitted to log in'],
 	no_connect => ['REVOKE CONNECT ON DATABASE postgres FROM no_connect', 'role "no_connect" may not connect to this database'],
 	no_connection => ['ALTER ROLE no_connection CONNECTION LIMIT 0', 'role "no_connection" has a connection limit of 0'],
-	no_more => ['REVOKE CONNECT ON DATABASE postgres FROM no_more; DROP ROLE no_more', qr/role "\d+" does not exist/]);
+	no_more => ['REVOKE CONNECT ON DATABASE postgres FROM no_more; DROP ROLE no_more', 'role "no_more" does not exist']);
 for my $role (sort keys %loses)
 {
 	my ($loss, $reason) = @{ $loses{$role} };
@@ -42,7 +42,7 @@ for my $role (sort keys %loses)
 	asks($loss);
 	becomes_due($id);
 	becomes("SELECT ended_at IS NOT NULL FROM jobq.sql_jobs WHERE job_id = $id", "$role: its job ends");
-	like(ended($id), ref $reason ? qr/^dead\|0\|0\|$reason\|$/ : qr/^dead\|0\|0\|\Q$reason\E\|$/, "$role: untried, with the reason");
+	is(ended($id), "dead|0|0|$reason|", "$role: untried, with the reason");
 	asks("UPDATE jobq.schedule SET next_run_at = now() WHERE name = 'of $role'");
 	becomes("SELECT state = 'stopped' FROM jobq.schedules WHERE schedule = 'of $role'", "$role: its schedule stops");
 	like(asks("SELECT reason FROM jobq.schedules WHERE schedule = 'of $role'"), qr/role "?\S+"? .*(log in|connect|limit|exist)/, "$role: with the reason");
