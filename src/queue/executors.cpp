@@ -78,6 +78,14 @@ void leave_seat() {
   want_executors(database);
 }
 
+void take_in_hand(const Attempt& attempt, bool is_claiming) {
+  const pg::Locked locked(shared->lock);
+  my_seat->stage = Stage::busy;
+  my_seat->attempt = attempt;
+  my_seat->is_claiming = is_claiming;
+  set(my_seat->is_stopped, false);
+}
+
 } // namespace
 
 void request_executors() { pg::request_segment(kSegment); }
@@ -178,13 +186,9 @@ void become_idle() {
   set(my_seat->is_stopped, false);
 }
 
-void begin_execution(const Attempt& attempt) {
-  const pg::Locked locked(shared->lock);
-  my_seat->stage = Stage::busy;
-  my_seat->attempt = attempt;
-  my_seat->is_claiming = true;
-  set(my_seat->is_stopped, false);
-}
+void begin_execution(const Attempt& attempt) { take_in_hand(attempt, true); }
+
+void keep_execution(const Attempt& attempt) { take_in_hand(attempt, false); }
 
 bool is_still_wanted() {
   const pg::Locked locked(shared->lock);

@@ -71,6 +71,8 @@ void become_idle();
 // To be called before the claim's commit, and after it. False: it was cancelled in between.
 void begin_execution(const Attempt& attempt);
 bool is_still_wanted();
+// It is in hand still: the commit that was to end it, and to begin another one, has failed.
+void keep_execution(const Attempt& attempt);
 // Of the attempt in hand, whether it was stopped; may be called by a signal handler.
 bool is_execution_stopped();
 bool is_recalled();

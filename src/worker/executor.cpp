@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "command/home.hpp"
 #include "command/permit.hpp"
@@ -61,9 +62,9 @@ class Executor {
  public:
   // One job, or one look and a rest.
   void work() {
-    if (is_to_leave()) leave();
+    if (!next_ && is_to_leave()) leave();
     if (sleeper_) sleeper_->take_token();
-    std::optional<Task> task = claim();
+    std::optional<Task> task = next_ ? std::exchange(next_, std::nullopt) : claim();
     if (is_over_) leave();
     if (task) return execute(*task);
     if (sleeper_) sleeper_->use_token();
@@ -74,9 +75,12 @@ class Executor {
   }
 
  private:
+  static bool is_dismissed() {
+    return pg::is_asked_to_leave() || !settings::enabled || queue::is_recalled();
+  }
+
   bool is_to_leave() const {
-    return pg::is_asked_to_leave() || !settings::enabled || queue::is_recalled() ||
-           pg::monotonic_now() - idle_since_ >= kLongestIdle;
+    return is_dismissed() || pg::monotonic_now() - idle_since_ >= kLongestIdle;
   }
 
   // The look, and what it waited for, reset the latch: so a token is asked for right before the
@@ -93,10 +97,7 @@ class Executor {
     if (not_before_ > pg::monotonic_now()) return std::nullopt;
     std::optional<Task> task;
     is_over_ = true; // unless the extension is there
-    std::optional<pg::Error> error = note("claiming a SQL job", [&] {
-      is_over_ = !is_wanted_here();
-      if (!is_over_) task = take_one();
-    });
+    std::optional<pg::Error> error = note("claiming a SQL job", [&] { task = take_if_wanted(); });
     if (!error) {
       troubles_.end();
       return task;
@@ -115,6 +116,11 @@ class Executor {
     std::string face = command::face_of(role_);
     if (!face_) face_ = face;
     return face_ == face;
+  }
+
+  std::optional<Task> take_if_wanted() {
+    is_over_ = !is_wanted_here();
+    return is_over_ ? std::nullopt : take_one();
   }
 
   // The attempt is told of before the claim's commit, so that whoever cancels it from then on finds
@@ -146,8 +152,9 @@ class Executor {
   void execute(const Task& task) {
     sleeper_.reset();
     joined_.reset();
-    await_standby();
     if (!queue::is_still_wanted()) return end_execution();
+    await_standby();
+    if (queue::is_execution_stopped()) return end_execution();
     if (pg::is_asked_to_leave()) return give_back_unstarted(task);
     pg::CommandEnd end = pg::run_as_client(
         task.command.text,
@@ -155,8 +162,8 @@ class Executor {
          .is_stopped = queue::is_execution_stopped},
         queue::kLongestText);
     bool is_clean = !pg::is_asked_to_leave() && pg::reset_session();
-    if (!report(task, end)) leave(); // with the attempt in hand: its lease is over then
-    end_execution();
+    if (!report(task, end, is_clean)) leave(); // with the attempt in hand: its lease is over then
+    if (!next_) end_execution();
     if (!is_clean) leave();
   }
 
@@ -181,25 +188,35 @@ class Executor {
     leave();
   }
 
-  // However long it takes: meanwhile the manager renews the lease. Who is asked to leave in the
-  // middle of it tries once more. False: there is no time left.
-  bool report(const Task& task, const pg::CommandEnd& end) {
+  // One commit ends the attempt and takes the next one. However long it takes: meanwhile the
+  // manager renews the lease. Who is asked to leave in the middle of it tries once more. False:
+  // there is no time left.
+  bool report(const Task& task, const pg::CommandEnd& end, bool takes_next) {
     for (bool is_last = false;;) {
+      std::optional<Task> next;
       std::optional<pg::Error> error = note("ending a SQL job", [&] {
-        pg::Value job_id = pg::int8(task.attempt.job_id);
-        pg::Value attempt = pg::int4(task.attempt.attempt);
-        if (end.error)
-          fail.run({job_id, attempt, pg::text(failure_of(end, task.command.timeout)),
-                    pg::boolean(true)});
-        else
-          complete.run({job_id, attempt, result_of(end)});
+        write_down(task, end);
+        if (takes_next && !is_dismissed()) next = take_if_wanted();
       });
+      next_ = error ? std::nullopt : std::move(next);
       if (!error) return true;
+      queue::keep_execution(task.attempt);
+      takes_next = false; // the claim may be what has failed
       core::Microseconds wait = troubles_.meet(*error, "jobq executor: cannot end SQL job " +
                                                            std::to_string(task.attempt.job_id));
       if (is_last) return false;
       is_last = pg::is_asked_to_leave() || !pause(wait);
     }
+  }
+
+  static void write_down(const Task& task, const pg::CommandEnd& end) {
+    pg::Value job_id = pg::int8(task.attempt.job_id);
+    pg::Value attempt = pg::int4(task.attempt.attempt);
+    if (end.error)
+      fail.run(
+          {job_id, attempt, pg::text(failure_of(end, task.command.timeout)), pg::boolean(true)});
+    else
+      complete.run({job_id, attempt, result_of(end)});
   }
 
   // What cancels a rest is about nothing in particular.
@@ -219,6 +236,7 @@ class Executor {
   std::optional<std::string> face_;
   std::optional<queue::Sleeper> sleeper_; // its place in the line, while it has nothing in hand
   std::optional<std::int64_t> joined_;    // for this queue
+  std::optional<Task> next_;              // taken when the last one was ended
   bool is_over_ = false;
   core::Microseconds idle_since_ = pg::monotonic_now();
   core::Microseconds not_before_ = 0;

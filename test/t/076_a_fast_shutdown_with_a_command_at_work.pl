@@ -77,6 +77,8 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM jobq.jobs j JOI
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'jobq executor' AND (wait_event = 'SyncRep' OR query ~ 'away')"), '0', 'nobody waits inside a commit, and the command does not start');
 $began = time;
 $node->safe_psql('postgres', 'SET synchronous_commit = local; CREATE DATABASE other');
+$node->safe_psql('postgres', 'SELECT pg_sleep(3)');
+is($node->safe_psql('postgres', "SELECT state, attempt FROM jobq.sql_jobs WHERE command ~ 'away'"), 'running|1', 'its lease of a second is renewed while it waits');
 $node->safe_psql('postgres', 'SET synchronous_commit = local; DROP DATABASE other');
 cmp_ok(time - $began, '<', $too_long, 'a database is dropped beside it');
 $began = time;
