@@ -79,7 +79,7 @@ SKIP:
 {
 	my $server = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/ ? $1 : die;
 	my ($hard) = slurp_file("/proc/$server/limits") =~ /^Max processes\s+\S+\s+(\S+)/m;
-	skip 'there is no prlimit', 6 unless defined $hard && system("prlimit --pid $server --nproc >/dev/null 2>&1") == 0;
+	skip 'there is no prlimit', 8 unless defined $hard && system("prlimit --pid $server --nproc >/dev/null 2>&1") == 0;
 	my $session = $node->background_psql('two');
 	my $launcher = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'jobq launcher'";
 	my $pid = $session->query_safe($launcher);
@@ -87,6 +87,9 @@ SKIP:
 	is($others, '4', 'all are there');
 	$from = -s $node->logfile;
 	system("prlimit --pid $server --nproc=1:$hard") == 0 or die;
+	my $command = $session->query_safe("SELECT jobq.enqueue_sql('SELECT 1')");
+	$node->wait_for_log(qr/could not fork (?:background )?worker process/, $from);
+	is($session->query_safe("SELECT state, attempt FROM jobq.sql_jobs WHERE job_id = $command"), 'ready|0', 'a SQL job waits, untried');
 	$session->query_safe("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'jobq manager' AND datname = 'two'");
 	my $failed = eval { $node->wait_for_log(qr/(could not fork (?:background )?worker process.*){3}/s, $from); 1 };
 	is($failed, 1, 'the server tries again and again to make the process');
@@ -95,6 +98,7 @@ SKIP:
 	system("prlimit --pid $server --nproc=$hard:$hard") == 0 or die;
 	managed('one three two', 'when it can fork again the manager comes');
 	ok($node->poll_query_until('two', 'SELECT count(*) = 0 FROM jobq.delayed'), 'and it works');
+	ok($node->poll_query_until('two', "SELECT state = 'completed' AND attempt = 1 FROM jobq.sql_jobs WHERE job_id = $command"), 'and so does an executor');
 	is($session->query_safe($launcher), $pid, 'the same launcher started it');
 	$session->quit;
 }
