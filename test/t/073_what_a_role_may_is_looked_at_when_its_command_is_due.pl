@@ -43,7 +43,7 @@ for my $role (sort keys %loses)
 	becomes_due($id);
 	becomes("SELECT ended_at IS NOT NULL FROM jobq.sql_jobs WHERE job_id = $id", "$role: its job ends");
 	is(ended($id), "dead|0|0|$reason|", "$role: untried, with the reason");
-	asks("UPDATE jobq.schedule SET next_run_at = now() WHERE name = 'of $role'");
+	asks("SELECT jobq.alter_schedule('of $role', schedule => '* * * * * *')");
 	becomes("SELECT state = 'stopped' FROM jobq.schedules WHERE schedule = 'of $role'", "$role: its schedule stops");
 	like(asks("SELECT reason FROM jobq.schedules WHERE schedule = 'of $role'"), qr/role "?\S+"? .*(log in|connect|limit|exist)/, "$role: with the reason");
 }
