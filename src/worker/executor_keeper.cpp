@@ -64,9 +64,8 @@ std::uint32_t role_of(std::string_view number) {
 
 core::Microseconds ExecutorKeeper::wait_at(core::Microseconds now) const {
   core::Microseconds next = core::kForever;
-  if (queue::mark_of(Chore::execute) <= pg::now() || !died_.empty()) next = now;
+  if (is_look_due() || !died_.empty()) next = now;
   if (look_at_) next = std::min(next, *look_at_);
-  if (places_ != settings::sql_workers) next = now;
   for (const Seat& seat : queue::seats_of(pg::my_database())) {
     if (seat.stage == Stage::busy) next = std::min(next, renew_at_);
     if (seat.stage == Stage::left)
@@ -84,9 +83,12 @@ void ExecutorKeeper::work() {
   collect();
   see_failed_starts(pg::monotonic_now());
   if (renew_at_ <= pg::monotonic_now() || !died_.empty()) renew();
-  bool is_look_due =
-      places_ != settings::sql_workers || (look_at_ && *look_at_ <= pg::monotonic_now());
-  if (queue::mark_of(Chore::execute) <= pg::now() || is_look_due) look();
+  if (is_look_due()) look();
+}
+
+bool ExecutorKeeper::is_look_due() const {
+  return queue::mark_of(Chore::execute) <= pg::now() || places_ != settings::sql_workers ||
+         (look_at_ && *look_at_ <= pg::monotonic_now());
 }
 
 // What became of executors since the last time.

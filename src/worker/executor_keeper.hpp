@@ -49,6 +49,7 @@ class ExecutorKeeper {
   void note_failure(std::uint32_t role, core::Microseconds now);
   bool fail(const std::optional<pg::Error>& error);
   void renew();
+  bool is_look_due() const;
   void look();
   std::vector<Demand> find_demands();
   void serve(std::vector<Demand>& demands);

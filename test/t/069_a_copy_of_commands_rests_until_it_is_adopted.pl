@@ -12,7 +12,7 @@ use Test::More;
 my $dump = "$PostgreSQL::Test::Utils::tmp_check/commands.dump";
 sub server
 {
-	my ($name, $more) = @_;
+	my ($name) = @_;
 	my $server = PostgreSQL::Test::Cluster->new($name);
 	$server->init;
 	$server->append_conf('postgresql.conf', "shared_preload_libraries = 'jobq'\njobq.sweep_grace = '1s'\njobq.sweep_interval = '100ms'\nlog_line_prefix = '%m [%p] %b '");
